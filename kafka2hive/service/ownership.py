@@ -1,6 +1,6 @@
 """The check before a take-over: whether a table may be taken over now (docs/protocol.md).
 
-It runs before anything is fenced, because fencing a healthy owner and then failing would stop a table for nothing.
+It runs before the take-over fences the owner, because a start that fences a healthy owner and then fails would stop the table.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from kafka2hive.storage.port import StorageError
 class OwnershipCheck:
     """Decides whether a table may be taken over. It watches each owner's heartbeat once, and remembers whether it was live.
 
-    A table that this process already owns passes. With `take_over`, a live owner may be fenced if a check met it before
-    `end_take_over`, even if one of its tables can only be taken over later. A repair passes `is_stopped`: a table of a
-    live run for which it returns true may be taken over.
+    A table that this process already owns passes. With `take_over`, the checks accept every live owner that they meet before
+    `end_take_over`; its other tables may be taken over later, too. A repair passes `is_stopped`: it returns whether a live
+    run has stopped the table, which may then be taken over.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class OwnershipCheck:
         self._is_stopped = is_stopped
         self._live: dict[str, LiveOwner | None] = {}
         self.noticed: dict[str, Generation] = {}
-        """By table, the generation that the newest check found, even if the check failed."""
+        """The generation of each table at its newest check, even if the check failed."""
 
     def check(self, paths: LedgerPaths, location: str | None) -> Generation:
-        """Return the generation that may be taken over now. Nothing is changed.
+        """Return the generation that may be taken over now. Changes nothing.
 
         Raises NoLedger, OwnedByLiveRun, TableError (a command is repairing the table), AmbiguousOutcome, and
         ManualActionRequired (the ledger is damaged, impossible or older than the table's files, another ledger feeds the
-        table, or its files are not in `location`).
+        table, or the ledger's files are not in `location`).
         """
         view = self.check_owner(paths, location)
         refuse_older_ledger(self._ports, view, location or view.state.location)
@@ -89,19 +89,19 @@ class OwnershipCheck:
             raise TableError(
                 "ledger.repair_under_way",
                 f"{paths.table} is being repaired by a command that is alive: {who}",
-                "wait until it has ended: a run then takes the table over again; if it hangs, end that process",
+                "wait until the command has ended: then a run takes the table over again; if the command hangs, end it",
             )
         raise OwnedByLiveRun(
             "ledger.owned",
             f"{paths.table} is owned by a live run: {who}",
-            f"stop that run first, or give --takeover to fence it; with --table {paths.table} for this table alone",
+            f"stop that run first; or fence it with --takeover, together with --table {paths.table} for this table alone",
         )
 
     def _notice(self, paths: LedgerPaths, generation: Generation) -> None:
         self.noticed[paths.table] = generation
 
     def end_take_over(self) -> None:
-        """Fence no further live owners than those that the checks have met: the start is over."""
+        """End the time in which `take_over` accepts new live owners, because the start is over."""
         self._take_over = False
 
     def look_again(self) -> None:
@@ -109,7 +109,7 @@ class OwnershipCheck:
         self._live.clear()
 
     def _live_owner(self, process: str) -> LiveOwner | None:
-        """Return the owner of a live process by its heartbeat in any service, None if the process is dead."""
+        """Return the live owner with this process name, from the heartbeats of all services; None if the process is dead."""
         if process not in self._live:
             owners = live_owners(
                 self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process
@@ -128,6 +128,6 @@ class OwnershipCheck:
         if marker is not None and marker != view.state.ledger_id:
             raise ManualActionRequired(
                 "marker.foreign",
-                f"{location} is fed by ledger {marker}, not by {view.state.ledger_id} of {view.paths.table}",
-                "two ledgers must never feed one table: give one of them another location",
+                f"ledger {marker} feeds the table at {location}, not ledger {view.state.ledger_id} of {view.paths.table}",
+                "two ledgers must never feed one table: change the location of one of the tables",
             )

@@ -16,7 +16,7 @@ from kafka2hive.ledger.heartbeat import UNKNOWN_NAMESPACE, ProcessIdentity
 
 _PROC = Path("/proc")
 _DIGITS = 16
-"""The number of hex digits in an owner's name that identify the process; as many more are new for each name."""
+"""The number of hex digits in an owner's name that identify the process; the same number of digits is new for each name."""
 
 
 @cache
@@ -26,12 +26,15 @@ def _boot_id() -> str:
 
 @cache
 def host_name() -> str:
-    """Return the host's name; other characters than letters, digits, dots and dashes become dashes (the ledger's grammar)."""
+    """Return the host's name in the grammar of the ledger: all but letters, digits and dots become dashes."""
     return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()) or "host"
 
 
 def _namespace() -> str:
-    """Return the pid namespace, e.g. `pid:[4026531836]`; unknown if /proc shows another one (unshare without --mount-proc)."""
+    """Return the pid namespace, e.g. `pid:[4026531836]`.
+
+    It is UNKNOWN_NAMESPACE if /proc shows a different namespace than this process's (unshare without --mount-proc).
+    """
     try:
         if (_PROC / "self").readlink().name != str(os.getpid()):
             return UNKNOWN_NAMESPACE
@@ -64,7 +67,7 @@ class HostProcesses:
     def is_gone(self, identity: ProcessIdentity) -> bool:
         """Return whether the process is known to be gone: it ran here, and its pid is free or was reused.
 
-        A process of another boot may run on another machine with the same name, so nothing is known of it.
+        If the boot differs, the process may run on another machine with the same name, so the result is False.
         """
         me = self.me()
         is_local = (identity.host, identity.boot_id, identity.namespace) == (
@@ -93,8 +96,8 @@ def new_uuid() -> str:
 def owner_name(process: ProcessIdentity, fresh: str) -> str:
     """Return `<host>-<pid>-<32 hex digits>`, the name for one take-over attempt, which is never used again.
 
-    The first half of the digits is a hash of the process's full identity, so it is the same in all names of this process
-    and differs from those of any other. The second half is the end of `fresh`, hex digits made for this name alone.
+    The first half of the digits is a hash of the process's full identity, so it is the same in all names of this process, and
+    different in those of other processes. The second half is the end of `fresh`, which are new hex digits.
     """
     return process_name(process) + fresh[-_DIGITS:]
 

@@ -1,4 +1,4 @@
-"""A lock that knows for how long its holder has made no progress, so that a hung run does not look alive."""
+"""A lock that measures for how long its holder has made no progress, so that a hung run does not look alive."""
 
 from typing import Protocol
 
@@ -14,7 +14,7 @@ class Lock(Protocol):
 
 
 class BusyLock:
-    """A lock that is re-entrant if `lock` is. Any thread that works for the holder may call `progress`."""
+    """A lock around `lock`; it is re-entrant if `lock` is. Any thread that works for the holder may call `progress`."""
 
     def __init__(self, clock: Clock, lock: Lock) -> None:
         self._clock = clock

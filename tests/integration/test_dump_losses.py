@@ -154,7 +154,7 @@ def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_comman
                 120,
             )
         run.wait_until(lambda: command("status", config).code == 0, "a status without trouble", 60, 0.5)
-        assert run.said(f"{harmed} was repaired, and is taken up again")
+        assert run.said(f"{harmed} was repaired: this run serves it again")
         assert run.terminate() == 143, run.tail()
     for table in topics:
         place = location(uri, table)

@@ -175,8 +175,8 @@ def test_new_fields_of_the_registry_become_columns_and_all_generations_are_in_hi
     topic.produce(ids)  # both versions in one epoch
     done = _done(path)
     assert statement in done.log
-    assert "dt string has the name of partition column dt: it is in no column" in done.log
-    assert "odd is a union of several types: left out: it is in no column" in done.log
+    assert "dt string has the name of partition column dt: the field is not in a column" in done.log
+    assert "odd is a union of several types: left out: the field is not in a column" in done.log
     assert _planned(path)["statements"] == []
 
     topic.produce({2: ids[2]})  # the registry has a third one only after a run that knows the second

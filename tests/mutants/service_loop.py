@@ -36,10 +36,10 @@ SERVICE_LOOP = (
             "a pattern takes what it begins like",
             ("re.fullmatch(rule.pattern, topic)", "re.match(rule.pattern, topic)"),
         ),
-        ("a partition is complete before Hive knows it", ("if each.partition not in unknown]", "]")),
+        ("a partition is complete before Hive knows it", ("if entry.partition not in unknown]", "]")),
         (
             "a partition whose registration was given up is complete",
-            ("return waiting | {each.partition for each in owned.state.forgotten}", "return waiting"),
+            ("return waiting | {entry.partition for entry in owned.state.forgotten}", "return waiting"),
         ),
         (
             "a policy is asked at each commit",
@@ -75,7 +75,10 @@ SERVICE_LOOP = (
         ),
         (
             "of two ranges of a task the first counts",
-            ("max(each.end, ends.get(each.topic_partition, 0))", "ends.get(each.topic_partition, each.end)"),
+            (
+                "max(entry.end, ends.get(entry.topic_partition, 0))",
+                "ends.get(entry.topic_partition, entry.end)",
+            ),
         ),
         (
             "a table that does not ask any more goes on",
@@ -286,7 +289,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_compare_gate.py",
         (
             "a ledger is made before the table was compared",
-            ("            self._gate.admit(table)  # if", "            pass  # if"),
+            ("            self._gate.admit(table)\n", ""),
         ),
         (
             "an epoch under way is committed although Hive refuses the table",
@@ -306,7 +309,7 @@ SERVICE_LOOP = (
         (
             "a table waits on although its partitions are registered",
             (
-                'refuses", table.name)\n            table.state = table.ownership',
+                'of its partitions", table.name)\n            table.state = table.ownership',
                 'refuses", table.name)',
             ),
         ),
@@ -361,10 +364,7 @@ SERVICE_LOOP = (
         (
             "a table is taken over before its SELECT is checked",
             (
-                (
-                    "        self.check_select(settings)  # a table whose rows cannot be made stays as it"
-                    " is, its ledger too\n"
-                ),
+                "        self.check_select(settings)  # before the take-over: a table whose rows cannot be made is left alone\n",
                 "",
             ),
         ),
@@ -409,7 +409,7 @@ SERVICE_LOOP = (
         ),
         (
             "a partition of a table whose records wait for their interval is complete with its next epoch",
-            ("        self.each(waiting, lambda table: self._record(table, is_new=False))\n", ""),
+            ("        self.map_tables(waiting, lambda table: self._record(table, is_new=False))\n", ""),
         ),
     ),
     *mistakes(
@@ -435,9 +435,8 @@ SERVICE_LOOP = (
         (
             "a run looks whether it was fenced at tables that it has stopped",
             (
-                "        self.each(self._owned_tables.serving(), lambda table: list_own",
+                "            self._owned_tables.serving(), lambda table: list_own",
                 (
-                    "        self.each(\n"
                     "            [t for t in self._owned_tables.tables.values() if not"
                     " isinstance(t.ownership, Unowned)], lambda table: list_own"
                 ),
@@ -467,7 +466,7 @@ SERVICE_LOOP = (
         (
             "a table that stopped for its schema does not see that Hive was altered",
             (
-                "        if table.aside is not None:  # its columns may be Hive's, and altered since\n",
+                "        if table.aside is not None:  # somebody may have altered Hive's table meanwhile\n",
                 "        if False:\n",
             ),
         ),

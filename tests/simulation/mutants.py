@@ -1331,8 +1331,8 @@ MUTANTS = (
         "a run takes its own generation for a repair",
         STOPPED_TABLES,
         (
-            "        mine = generation.owner is not None and process_of(generation.owner) == self._me\n",
-            "        mine = False\n",
+            "        is_mine = generation.owner is not None and process_of(generation.owner) == self._me\n",
+            "        is_mine = False\n",
         ),
     ),
     _of_damage(

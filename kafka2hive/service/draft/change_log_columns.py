@@ -173,7 +173,7 @@ def _named(fields: Fields) -> Iterator[dict[str, Any]]:
 
 
 def is_canal(document: dict[str, Any]) -> bool:
-    """Whether the document is an envelope of Canal."""
+    """Return whether the document is an envelope of Canal."""
     known = {"database", "table", "type", "data", "mysqlType"} <= document.keys()
     return known and isinstance(document["data"], list | None)
 

@@ -183,7 +183,7 @@ def _is_map(shape: DocumentShape) -> bool:
 
 
 def _is_struct(shape: DocumentShape) -> bool:
-    """Whether Hive accepts all keys as the fields of one struct."""
+    """Return whether Hive accepts all keys as the fields of one struct."""
     distinct = {key.lower() for key in shape.members}
     return all(map(_FIELD.fullmatch, shape.members)) and len(distinct) == len(shape.members)
 

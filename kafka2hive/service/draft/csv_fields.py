@@ -83,13 +83,13 @@ def documents_of_fields(rows: Sequence[Sequence[str | None]]) -> list[dict[str, 
 
 
 def _are_names(row: Sequence[str]) -> bool:
-    """Whether all are distinct names; the first may be empty, because pandas writes an index without a name so."""
+    """Return whether all are distinct names; the first may be empty, because pandas writes an index without a name so."""
     names = row[1:] if not row[0] else row
     return len(set(row)) == len(row) and all(map(_NAME.fullmatch, names))
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it is not a number, boolean, day or time."""
+    """Return whether it is not a number, boolean, day or time."""
     (value,) = _typed([text])
     return isinstance(value, str) and kind_of_text(value) == "string"
 

@@ -66,7 +66,7 @@ class Draft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the topic had no record to draft from."""
+        """Return whether the topic had no record to draft from."""
         return self.format == "raw" and not self.columns and len(self.notes) == 1
 
     @property

@@ -142,7 +142,7 @@ def _is_header(row: Sequence[str | None], header: tuple[str, ...]) -> bool:
 
 
 def _are_most(documents: Documents) -> bool:
-    """Whether at least half of the values are objects."""
+    """Return whether at least half of the values are objects."""
     return 2 * sum(document is not None for document in documents) >= len(documents)
 
 

@@ -21,7 +21,7 @@ from kafka2hive.service.tables.live_stop import digits_of, is_stop_of
 
 
 class OwnerLife(Enum):
-    """Whether the process in the generation's name is alive."""
+    """Return whether the process in the generation's name is alive."""
 
     ALIVE = "alive"
     DEAD = "dead"
@@ -119,7 +119,7 @@ class Runs:
         return None
 
     def has_other_map(self, fingerprint: str) -> bool:
-        """Whether a live run has loaded a map with another fingerprint."""
+        """Return whether a live run has loaded a map with another fingerprint."""
         maps = {self.reports[live].map for live in self.live if live in self.reports} - {""}
         return bool(maps - {fingerprint})
 
@@ -184,7 +184,7 @@ class Runs:
 
 
 def _is_outdated(owner: str, at: str, generation: Generation) -> bool:
-    """Whether another process took the table over after `at`; the clocks may be those of two hosts."""
+    """Return whether another process took the table over after `at`; the clocks may be those of two hosts."""
     if generation.owner is None or generation.started is None:
         return False
     return process_of(generation.owner) != process_of(owner) and digits_of(at) < digits_of(generation.started)

@@ -192,7 +192,7 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
 
 
 def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
-    """Whether the run has stopped the table; then it moves nothing of it until the ledger exists again."""
+    """Return whether the run has stopped the table; then it moves nothing of it until the ledger exists again."""
     service_map = wiring.map
     runs = read_conditions(wiring.ports, service_map.storage.ledger_root, service_map.service, decode)
     condition = runs[owner].of(table) if owner in runs else None
@@ -274,6 +274,6 @@ def _used(statuses: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]
 
 
 def _may_be_of_ledger(path: str, ledger_id: str) -> bool:
-    """Whether a file may belong to this ledger, because its name carries no other ledger's tag."""
+    """Return whether a file may belong to this ledger, because its name carries no other ledger's tag."""
     parsed = DataFileName.parse(path.rpartition("/")[2])
     return parsed is None or parsed[0].ledger == ledger_tag(ledger_id)

@@ -34,7 +34,7 @@ class ResetRequest:
 
 
 class ResetStage(Enum):
-    """Whether a reset is new, continues one that did not end, or finds no ledger."""
+    """Return whether a reset is new, continues one that did not end, or finds no ledger."""
 
     NEW = "new"
     UNFINISHED = "unfinished"

@@ -49,7 +49,7 @@ class RunParts:
     decoder: DecoderInUse
 
     def epoch_loop(self, wiring: Wiring, slots: Callable[[], int], once: bool) -> EpochLoop:
-        """Build the epoch loop of the run; `slots` and `once` are those of EpochLoop."""
+        """Build the epoch loop of the run; `slots` and `once` are as in EpochLoop."""
         outages = OutageWatch(self.metrics, wiring.ports.clock)
         reporter = Reporter(
             epochs=[
@@ -80,7 +80,7 @@ class RunParts:
 
 
 def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
-    """Build the parts of a run. Nothing is connected: each adapter connects when it is first used."""
+    """Build the parts of a run. An adapter connects only when it is first used."""
     service_map = wiring.map
     metrics = ServiceMetrics(service_map.service)
     decoder = decoder_in_use()

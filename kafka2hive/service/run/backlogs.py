@@ -25,7 +25,7 @@ Publish = Callable[[Table, change.Change], object]
 
 @dataclass(slots=True, eq=False)
 class Backlogs:
-    """Compares the ledgers of a run's tables with Kafka's logs, and keeps the tables' `lag`. `_publish` commits a change.
+    """Compares the ledgers of a run's tables with Kafka's logs, and updates the tables' `lag`. `_publish` commits a change.
 
     Calls for one table must not overlap.
     """
@@ -39,11 +39,10 @@ class Backlogs:
     ) -> tuple[OffsetRange, ...]:
         """Return `[position, log end)` for every topic partition of a table that owns its ledger.
 
-        New positions are committed first, in a snapshot without files: a crash between "latest is 100"
-        and the first data must not move the start. Topic ids that the ledger lacks (it was rebuilt, or the brokers gave none
-        before) are committed the same way, so that a topic that is recreated later is noticed.
-        `born_later` are the topics that did not exist when the run first looked.
-        Raises ManualActionRequired (Kafka and the ledger contradict each other) and what the commit raises.
+        New positions are committed first, in a snapshot without files, so that a crash before the first data does not move the
+        start. Topic ids that the ledger lacks (it was rebuilt, or the brokers provided none before) are committed the same way,
+        so that a topic that is recreated later is noticed. `born_later` are the topics that did not exist when the run first
+        looked. Raises ManualActionRequired if Kafka and the ledger contradict each other, and what the commit raises.
         """
         intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
         decision = decide(table.owned.state, logs, intent)
@@ -73,7 +72,7 @@ class Backlogs:
                 assert_never(decision)
 
     def count_lag_of_set_aside(self, tables: Collection[Table], kafka: KafkaView) -> None:
-        """Update the lag of tables that are set aside, for display only: if Kafka does not answer, the lag stays unchanged."""
+        """Update the lag of tables that are set aside. It is for display, so an outage of Kafka leaves it unchanged."""
         aside = [(t, state) for t in tables if (state := t.last_state) is not None]
         try:
             ends = kafka.ends([state for _, state in aside])
@@ -91,10 +90,11 @@ class Backlogs:
         now: float,
         target: Mapping[TopicPartition, int] | None,
     ) -> TableBacklog:
-        """Return the planner's view of one table and update its lag; with a `target` (`--once`) nothing beyond it is planned.
+        """Return the planner's view of one table and update its lag.
 
-        The plan covers what readers can get now, and nothing of a paused table, while the lag covers all that Kafka has
-        acknowledged, up to the `high` watermarks. `now` is in monotonic seconds.
+        The backlog covers the records that readers can get now; it is empty for a paused table. The lag covers all records
+        that Kafka has acknowledged, up to the `high` watermarks. With a `target` (`--once`), both end at the target's offsets.
+        `now` is in monotonic seconds.
         """
         ends = {
             r.topic_partition: max(r.end, high[r.topic_partition].offset if r.topic_partition in high else 0)
@@ -127,36 +127,36 @@ class Backlogs:
         )
 
     def note_epoch(self, table: Table, planned_at: float, accounts: Sequence[RangeAccounting]) -> None:
-        """Note an epoch of the table that was published; it was planned at `planned_at` (monotonic seconds).
+        """Note a published epoch of the table, which was planned at `planned_at` (monotonic seconds).
 
-        What was not committed is not noted, so that it is still due at the next try.
+        An epoch that was not committed must not be noted, so that the table is still due.
         """
         self._planned_at[table.name] = planned_at
         table.record_sizes.learn(accounts)
-        done = sum(each.account.read + each.account.absent for each in accounts)
+        done = sum(entry.account.read + entry.account.absent for entry in accounts)
         table.lag = max((table.lag or 0) - done, 0)
 
 
 def contradicts(table: Table, logs: Logs) -> bool:
-    """Whether Kafka's `logs` and the ledger contradict each other."""
+    """Return whether Kafka's `logs` and the ledger contradict each other."""
     intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None)
     return isinstance(decide(table.owned.state, logs, intent), Halt)
 
 
 def changed_start(table: Table) -> tuple[str, ...]:
-    """Return a warning if the map's start policy was changed after first positions were committed, because it moves none."""
+    """Return a warning if the map's start policy changed after the first positions were committed, because it has no effect."""
     state, wanted = table.owned.state, table.rule.start.text
     imported = state.start.startswith(IMPORTED_START)
     if not state.positions or imported or state.start in (UNKNOWN_START, wanted):
         return ()
     return (
-        f"the map's start is {wanted} now, the table began with {state.start}: topics that have positions resume at"
-        f" those; `kafka2hive reset --table {table.name}` starts the table over",
+        f"the map's start is {wanted} now, but the table began with {state.start}: topics with positions resume at their"
+        f" positions; `kafka2hive reset --table {table.name}` starts the table over",
     )
 
 
 def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) -> dict[str, str]:
-    """Return Kafka's current ids of those `topics` for which the ledger has positions and no id."""
+    """Return Kafka's ids of those `topics` for which the ledger has positions without an id."""
     without_id = {p.topic_partition.topic for p in state.positions if p.topic_id == UNKNOWN_ID}
     views = [cluster.topics[topic] for topic in sorted(without_id.intersection(topics, cluster.topics))]
     return {view.name: view.id for view in views if view.id != UNKNOWN_ID}
@@ -181,6 +181,6 @@ def change_before_reading(
 
 
 def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark]) -> int:
-    """Count the offsets between a table's positions and the ends of their logs, as far as Kafka returned those."""
+    """Count the offsets between a table's positions and the ends of their logs. Logs that are not in `latest` do not count."""
     known = (p for p in state.positions if p.topic_partition in latest)
     return sum(max(latest[p.topic_partition].offset - p.end, 0) for p in known)

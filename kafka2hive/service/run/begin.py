@@ -1,4 +1,4 @@
-"""The beginning of a run: the JVM is launched first, and everything else before the Spark session happens while it starts."""
+"""The beginning of a run: the JVM is launched first; imports and the first looks happen while it starts."""
 
 import logging
 
@@ -11,9 +11,9 @@ log = logging.getLogger(__name__)
 
 
 def begin(service_map: ServiceMap, request: RunRequest) -> RunResult:
-    """Run the service. A signal before Spark's session exists ends the run at once; nothing was changed by then.
+    """Run the service. A signal before Spark's session exists ends the run at once, before it changes anything.
 
-    If the run ends before it connects to the JVM, the JVM is killed. Raises what Run.run raises.
+    If the run ends before it connects to the JVM, the JVM is killed. Raises what `Run.run` raises.
     """
     signals = StopSignals()
     signals.listen()
@@ -28,5 +28,5 @@ def begin(service_map: ServiceMap, request: RunRequest) -> RunResult:
     except (Interrupted, SystemError) as error:
         if not is_interruption(error):
             raise
-        log.info("interrupted while Spark started: nothing was touched")
+        log.info("interrupted while Spark started: nothing was changed")
         return RunResult(exit_code(None, signals.number, ()), None, ())

@@ -111,7 +111,7 @@ class Compactions:
         if self._job is not None and (end := self.runner.take()) is not None:
             self._note(self._job, end)
             self._job = None
-        self._steps.each([t for t in self._owned_tables.serving() if t.name in self._works], self._move)
+        self._steps.map_tables([t for t in self._owned_tables.serving() if t.name in self._works], self._move)
 
     def _move(self, table: Table) -> None:
         work, owned = self._works[table.name], table.owned

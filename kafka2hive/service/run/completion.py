@@ -1,4 +1,4 @@
-"""Decides which Hive partitions of a run's tables are complete: up to when each table is read, and what its policy says."""
+"""Decides which Hive partitions of a run's tables are complete, from the time each table is read through and its policy."""
 
 import datetime
 import logging
@@ -66,25 +66,26 @@ class Decider:
         """Raises TableError: `plugin.failed`, `plugin.result`."""
         if not partitions:
             return frozenset()
-        buckets = [self._bucket(each) for each in partitions]
+        buckets = [self._bucket(entry) for entry in partitions]
         chosen = self._policy.complete(buckets, _instant(through_ms))
-        return frozenset(each.partition for each, yes in zip(partitions, chosen, strict=True) if yes)
+        return frozenset(entry.partition for entry, yes in zip(partitions, chosen, strict=True) if yes)
 
-    def _bucket(self, each: OpenPartition) -> OpenBucket:
-        path = each.partition.path
+    def _bucket(self, entry: OpenPartition) -> OpenBucket:
+        path = entry.partition.path
         end_ms = None if self._ends is None else self._ends.end_ms(path)
         return OpenBucket(
             values={name: value or None for name, value in parse_partition_path(path)},
             end=None if end_ms is None else _instant(end_ms),
-            opened_at=datetime.datetime.fromisoformat(each.opened_at),
-            files=each.files,
-            rows=each.rows,
+            opened_at=datetime.datetime.fromisoformat(entry.opened_at),
+            files=entry.files,
+            rows=entry.rows,
         )
 
 
 class AfterDelay:
-    """The policy of `completion.delay`: a partition is complete that long after its bucket's end, or after it was opened if
-    that is later (late or old records).
+    """The policy of `completion.delay`: a partition is complete this long after its bucket's end.
+
+    If the partition was opened after the bucket's end (by late or old records), the delay begins when it was opened.
     """
 
     def __init__(self, delay: datetime.timedelta) -> None:
@@ -95,7 +96,10 @@ class AfterDelay:
 
 
 class PluginPolicy:
-    """A plug-in's CompletionPolicy, checked. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+    """A plug-in's CompletionPolicy, whose answers are checked.
+
+    Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`.
+    """
 
     def __init__(self, name: str, context: CompletionContext) -> None:
         self._name = name
@@ -110,8 +114,8 @@ class PluginPolicy:
         if len(answers) != len(buckets) or not all(type(yes) is bool for yes in answers):
             raise TableError(
                 "plugin.result",
-                f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete gave {shown} for {len(buckets)} partitions",
-                "correct the plug-in: it gives True or False for each; no partition became complete",
+                f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete() returned {shown} for {len(buckets)} partitions",
+                "correct the plug-in: it must return True or False for each partition; no partition became complete",
             )
         return answers
 
@@ -122,10 +126,10 @@ def _instant(ms: int) -> datetime.datetime:
 
 @dataclass(slots=True)
 class CompletionTracker:
-    """Tracks completeness for all tables of a run. Only the thread that works on a table calls methods for it.
+    """Tracks completeness for all tables of a run. Calls for one table must not overlap.
 
-    If a policy fails, its table gets a warning: its data are still committed, and no partition becomes complete.
-    With `_waits_for_hive`, a partition that is not registered in Hive is not complete.
+    If a policy fails, its table gets a warning: it goes on committing, but no partition becomes complete.
+    With `_waits_for_hive`, a partition becomes complete only after it is registered in Hive.
     `_decider_of` makes a decider from a rule and a table's name.
     """
 
@@ -135,7 +139,7 @@ class CompletionTracker:
     _deciders: dict[str, PartitionDecider] = field(default_factory=dict)
 
     def note_ends(self, table: Table, logs: Logs, at_ms: int) -> None:
-        """Note the high watermarks of Kafka's logs, which were read at `at_ms` (wall clock) or later."""
+        """Note the high watermarks in `logs`, which were read at `at_ms` (wall clock) or later."""
         if table.rule.completion is None:
             return
         owned = table.owned
@@ -147,7 +151,7 @@ class CompletionTracker:
         self._warn(
             table,
             _TOPICS,
-            f"{', '.join(gone)} is not in Kafka any more: whether all of it was read is not known"
+            f"{', '.join(gone)} no longer exists in Kafka, so it is unknown whether all its records were read"
             if gone
             else "",
         )
@@ -158,15 +162,16 @@ class CompletionTracker:
         table.completion = replace(table.completion, read_through=through)
 
     def ask_for_news(self, table: Table, ending: bool) -> Completeness | NoTracking | None:
-        """Return what a new snapshot must record: a partition became complete, or the map dropped `completion`; else None.
+        """Return the completeness that needs a snapshot of its own, or None.
 
-        The policy is asked every ASK_SECONDS, and when the run ends.
+        It needs one if a partition became complete, or if the map dropped `completion`. The policy is asked every ASK_SECONDS,
+        and if the run is `ending`.
         """
         answer = self._ask(table, None, ending)
         return None if isinstance(answer, Completeness) and not answer.complete else answer
 
     def ask(self, table: Table, change: Change) -> Completeness | NoTracking | None:
-        """Return what the snapshot that commits `change` records. The policy is asked every ASK_SECONDS."""
+        """Return the completeness that the snapshot of `change` records. The policy is asked every ASK_SECONDS."""
         return self._ask(table, change) if change.completeness is None else change.completeness
 
     def _ask(
@@ -192,41 +197,41 @@ class CompletionTracker:
         )
 
     def note_take_over(self, table: Table) -> None:
-        """Begin again with a table that was taken over: the ledger does not say when Kafka's logs were last looked at."""
+        """Forget the progress of a table that was taken over, because its ledger does not say when Kafka was last looked at."""
         table.completion = CompletionProgress(uncertified=table.completion.uncertified)
         self.note_certificates(table)
 
     def note_commit(self, table: Table, read_through: ReadThrough) -> None:
-        """Note a change that was published, with what `read_through_after` returned for it before."""
+        """Note a published change; `read_through` is what `read_through_after` returned for it before the commit."""
         table.completion = replace(table.completion, read_through=read_through)
         self.note_certificates(table)
 
     def note_certificates(self, table: Table) -> None:
-        """Note which certificates of the newest snapshot are in place; the missing ones only cause a warning."""
+        """Note which certificates of the newest snapshot are in place, and warn if some are missing."""
         ledger = table.owned.ledger
-        newest = {each.partition.path for each in ledger.state.certificates}
+        newest = {entry.partition.path for entry in ledger.state.certificates}
         missing = {e.partition.path for e in ledger.state.certificates if e.partition not in ledger.certified}
         uncertified = (table.completion.uncertified - newest) | missing
         table.completion = replace(table.completion, uncertified=uncertified)
         count = len(uncertified)
         table.warnings["certificates"] = (
             (
-                f"the certificates of {counted(count, 'complete partition')} could not be written, {min(uncertified)} among"
-                " them: the log says why; writing them is tried again, and the table goes on committing",
+                f"the certificates of {counted(count, 'complete partition')} could not be written, for example of"
+                f" {min(uncertified)}: the log says why; the run tries again, and the table goes on committing",
             )
             if count
             else ()
         )
 
     def read_through_after(self, table: Table, change: Change | None) -> ReadThrough:
-        """Return up to when the table is read through once `change` is committed."""
+        """Return the time that the table is read through once `change` is committed."""
         return table.completion.read_through.after({**_positions(table.owned), **_new_positions(change)})
 
     def _ask_policy(
         self, table: Table, owned: Owned, through_ms: int
     ) -> tuple[frozenset[HivePartition], str]:
         unknown = _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()
-        candidates = [each for each in owned.state.open if each.partition not in unknown]
+        candidates = [entry for entry in owned.state.open if entry.partition not in unknown]
         try:
             decider = self._deciders.get(table.name)
             if decider is None:
@@ -247,15 +252,17 @@ class CompletionTracker:
 
 
 def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:
-    """Return the open partitions that Hive does not have. One that Hive has confirmed in this run counts as known: each epoch
-    with more files registers it again, so steady late records would otherwise postpone its certificate for ever.
+    """Return the open partitions that are not registered in Hive.
+
+    A partition that Hive has confirmed in this run counts as registered: each epoch with more files makes it a pending
+    registration again, so steady late records would otherwise postpone its certificate for ever.
     """
     waiting = owned.open_registrations - table.hive.confirmed
-    return waiting | {each.partition for each in owned.state.forgotten}
+    return waiting | {entry.partition for entry in owned.state.forgotten}
 
 
 def _is_topic_of(rule: TableRule, topic: str) -> bool:
-    """Whether the map would still read the topic if it existed."""
+    """Return whether the map would read the topic if it existed."""
     return topic in rule.topics if rule.pattern is None else re.fullmatch(rule.pattern, topic) is not None
 
 
@@ -268,6 +275,6 @@ def _new_positions(change: Change | None) -> Mapping[TopicPartition, int]:
     if not isinstance(change, DataEpoch):
         return {}
     ends: dict[TopicPartition, int] = {}
-    for each in (account.range for account in change.accounts):
-        ends[each.topic_partition] = max(each.end, ends.get(each.topic_partition, 0))
+    for entry in (account.range for account in change.accounts):
+        ends[entry.topic_partition] = max(entry.end, ends.get(entry.topic_partition, 0))
     return ends

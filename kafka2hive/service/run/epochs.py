@@ -1,7 +1,7 @@
 """The epoch loop of one service: it plans epochs for Spark and publishes what the tasks return, under one lock.
 
-Spark's query calls `plan`, then `on_epoch` or `on_failed`, one after the other. `plan` and `on_epoch` first apply what
-the registrar has done since.
+Spark's query calls `plan`, then `on_epoch` or `on_failed`, never two of them at once. `plan` and `on_epoch` first apply the
+registrar's events.
 """
 
 import logging
@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 class InFlightEpoch:
     """The planned epoch that Spark works on, since `began` (monotonic seconds).
 
-    By table: `ranges` are those of all its tasks, `bounds` their bounds of event time. Tables of `replays` have tasks that
-    decode dead letters.
+    By table, `ranges` has the ranges of all its tasks, and `bounds` the bounds of event time. `replays` names the tables whose
+    tasks decode dead letters.
     """
 
     epoch: PlannedEpoch
@@ -51,7 +51,7 @@ class InFlightEpoch:
     replays: frozenset[str]
 
     @staticmethod
-    def of(epoch: PlannedEpoch, began: float) -> "InFlightEpoch":
+    def begin(epoch: PlannedEpoch, began: float) -> "InFlightEpoch":
         ranges: dict[str, tuple[OffsetRange, ...]] = {}
         bounds: dict[str, EventBounds | None] = {}
         tasks = [task for plan in epoch.tasks for task in plan.tables]
@@ -67,10 +67,10 @@ class InFlightEpoch:
 
 
 class EpochLoop:
-    """The query's planner and its listener.
+    """The planner and the listener of Spark's query.
 
-    `slots` returns how many tasks an epoch may have now; it is called only if records wait. With `once`, what Kafka
-    holds at the first plan is dumped, then nothing more is due.
+    `slots` returns how many tasks an epoch may have now; it is called only if records wait. With `once`, the loop dumps the
+    records that Kafka holds at the first plan; after that, `plan` returns None.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class EpochLoop:
         self.compactions = Compactions(wiring, owned_tables, self._steps, reporter)
         self._backlogs = Backlogs(self._steps.publish)
         self.settings = self._steps.settings
-        """What the tasks must know about each table; tables that are taken over later are added."""
+        """The settings for tasks by table; the loop adds tables when it takes them over."""
 
     def plan(self) -> PlannedEpoch | None:
-        """Plan the next epoch; return None if nothing is due.
+        """Plan the next epoch; return None if no table is due.
 
-        Raises what ends the run: Fenced, TakeOverLost, OwnedByLiveRun, a bug; with `once` also ServiceUnavailable.
+        Raises Fenced, TakeOverLost, OwnedByLiveRun, and with `once` ServiceUnavailable; they end the run, as does a bug.
         """
         with self._lock:
             try:
@@ -130,21 +130,21 @@ class EpochLoop:
             return epoch
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
-        """Commit, promote and finalise each table of the epoch separately; Hive follows in the background.
+        """Commit, promote and finalise each table of the epoch separately; the registrar follows in the background.
 
         A crash leaves each table either without a commit, so that its ranges are read again, or with a committed snapshot
         that the next start rolls forward.
         """
         with self._lock:
             in_flight = self._finish(number)
-            self._steps.hear_registrar()
+            self._steps.apply_registrar_events()
             tasks_done = self._clock.monotonic()
             self._isolation = self._isolation.succeeded(in_flight.tables)
             by_table: dict[str, list[TableManifest]] = {name: [] for name in in_flight.tables}
             for manifest in manifests:
                 by_table[manifest.table].append(manifest)
 
-            reports = self._steps.each(
+            reports = self._steps.map_tables(
                 [self._owned_tables.tables[name] for name in in_flight.tables],
                 lambda table: self._publish(in_flight, table, by_table[table.name]),
             )
@@ -167,32 +167,36 @@ class EpochLoop:
         """
         with self._lock:
             in_flight = self._finish(number)
-            log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
+            log.error(
+                "the tasks of epoch %d failed, so it is not committed for any table: %s", number, reason
+            )
             if self._replays.failed(in_flight.tables, reason):
                 return
             self._isolation = self._isolation.failed(in_flight.tables)
             if self._isolation.everyone_failed():
-                log.error("every table's tasks fail: something they share is broken (Kafka, HDFS, workers)")
+                log.error(
+                    "the tasks of every table fail: the cause is something they share (Kafka, HDFS, workers)"
+                )
             for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
-                    f"{name}: its tasks die or raise; the plan was {first_ranges(in_flight.ranges[name])}: {reason}",
-                    "look at the tasks' log of these offsets; the table is tried again by itself",
+                    f"{name}: its tasks die or raise; they read {first_ranges(in_flight.ranges[name])}: {reason}",
+                    "look for these offsets in the tasks' logs; the run tries the table again by itself",
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
             self._isolation = self._isolation.released(self._isolation.failing)
 
     def stuck_seconds(self) -> float:
-        """Seconds for which planning or publishing has made no progress; 0 if neither is under way."""
+        """Return for how many seconds planning or publishing has made no progress; 0 if neither is under way."""
         return self._lock.busy_seconds()
 
     def record_registrations(self) -> None:
         """At the end of a run, commit a snapshot for each table with changed registrations or newly complete partitions.
 
-        Tables that were set aside are left out, even if their wait is over: otherwise the run would end as if they were dumped.
+        Tables that were set aside are left out, even if their wait is over; otherwise the run would report them as dumped.
         """
         with self._lock:
-            self._steps.hear_registrar()
+            self._steps.apply_registrar_events()
             serving = [table for table in self._owned_tables.serving() if table.aside is None]
             self._steps.record_registrations(serving, ending=True)
             self._steps.keep_places()
@@ -200,7 +204,7 @@ class EpochLoop:
     def start_tables(self, *, with_sql: bool = False) -> None:
         """Start the tables before the first plan.
 
-        Without `with_sql`, those with SQL start at the second round of planning: Spark takes seconds to plan a SELECT.
+        Without `with_sql`, tables with SQL start at the second round of planning, because Spark takes seconds to plan a SELECT.
         """
         with self._lock:
             self._sql_waits = not with_sql and any(rule.sql is not None for rule in self._wiring.map.tables)
@@ -218,7 +222,7 @@ class EpochLoop:
     def _plan(self) -> PlannedEpoch | None:
         while True:
             round_began = self._clock.monotonic()
-            self._steps.hear_registrar()
+            self._steps.apply_registrar_events()
             fresh = self._once is not None and bool(self._once.missing)
             topics = self._kafka.cluster(fresh=fresh).topics
             self._owned_tables.refresh(topics)
@@ -232,11 +236,11 @@ class EpochLoop:
                 self._orders.done(order)
             self.compactions.move()
             self._steps.keep_places()
-            self._owned_tables.refresh(topics)  # a ledger may name other topics than its table had before
+            self._owned_tables.refresh(topics)  # a ledger that was read just now may name additional topics
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)
             if epoch is None and not (with_sql and self._owned_tables.routed_by(self._kafka.topics)):
-                continue  # tables with SQL must still start, or Kafka has other topics now than those routed
+                continue  # tables with SQL must still start, or Kafka's topics have changed since they were routed
             if epoch is None and ended:
                 continue  # the next order may be for a table whose replay has ended
             self._record(backlogs)
@@ -255,16 +259,16 @@ class EpochLoop:
         A table whose wait ended after the look at Kafka is left out, because its backlog is not known.
         """
         busy = () if self._in_flight is None else self._in_flight.tables
-        others = [each for each in backlogs if each.table not in busy]
-        idle = [self._owned_tables.tables[each.table] for each in others if not each.records]
-        waiting = [self._owned_tables.tables[each.table] for each in others if each.records]
+        others = [backlog for backlog in backlogs if backlog.table not in busy]
+        idle = [self._owned_tables.tables[backlog.table] for backlog in others if not backlog.records]
+        waiting = [self._owned_tables.tables[backlog.table] for backlog in others if backlog.records]
         self._steps.record_idle(idle, waiting, is_busy=bool(busy))
 
     def _next_try(self, once: OnceTarget, round_began: float) -> float | None:
-        """When to look again for what was left out; None if all is dumped, or was tried often enough.
+        """Return when to look again for records that were left out; None if all are dumped or were tried often enough.
 
-        A table whose topics Kafka does not have, or gave no offsets for until the end, is set aside, so that the run does
-        not look complete; the rest of the table is dumped.
+        At the end, a table is set aside if Kafka lacks one of its topics or returned no offsets for it, so that the run does
+        not look complete. The table's other topics are dumped.
         """
         tables = self._owned_tables.tables.values()
         retry_at = once.next_try(tables, round_began, self._clock.monotonic())
@@ -299,10 +303,10 @@ class EpochLoop:
             )
 
         self._backlogs.count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
-        return self._steps.each(tables, read)
+        return self._steps.map_tables(tables, read)
 
     def _reliable_offsets(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
-        """Return `seen` by table, but new offsets for tables whose ledgers contradict it, because its topic ids may be old."""
+        """Return the offsets for each table: `seen`, or a new look if the ledger contradicts it, since its ids may be old."""
         doubtful = [table for table in tables if contradicts(table, seen.of(table.name))]
         newer = (
             dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))
@@ -319,7 +323,7 @@ class EpochLoop:
             return self._begin(plans)
         later = self._replays.tables_with_turn() if only is None else frozenset[str]()
         plans = plan_epoch(
-            [each for each in backlogs if each.table not in later],
+            [backlog for backlog in backlogs if backlog.table not in later],
             self._wiring.map.limits,
             slots,
             self._clock.epoch_ms(),
@@ -331,14 +335,14 @@ class EpochLoop:
         if not plans:
             if only is None:
                 return None
-            # nothing waits for these tables: with `once`, to say "nothing is due" now would leave out all the others
+            # the suspected tables have no records; to return None now would make a `once` run leave out all other tables
             self._isolation = self._isolation.succeeded(only)
             return self._plan_due(backlogs)
         return self._begin(plans)
 
     def _begin(self, plans: tuple[TaskPlan, ...]) -> PlannedEpoch:
         self._planned += 1
-        self._in_flight = InFlightEpoch.of(PlannedEpoch(self._planned, plans), self._clock.monotonic())
+        self._in_flight = InFlightEpoch.begin(PlannedEpoch(self._planned, plans), self._clock.monotonic())
         return self._in_flight.epoch
 
     def _count_slots(self, backlogs: Sequence[TableBacklog]) -> int:
@@ -354,7 +358,7 @@ class EpochLoop:
     def _publish(
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
     ) -> TableReport | None:
-        """Publish the table's part of the epoch; a replay has no report, because it reads no records."""
+        """Publish the table's part of the epoch. Returns None for a replay, because it reads no records to report."""
         owned = table.owned
         check_epoch(table.name, manifests, owned.ledger)
         if table.name in in_flight.replays:

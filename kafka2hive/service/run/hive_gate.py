@@ -40,13 +40,16 @@ class Gate:
     """
 
     def admit(self, table: Table) -> None:
-        """Raises TableError (Hive's table does not match the map), ServiceUnavailable (never compared, and Hive is away)."""
+        """Check that the table may be taken over, or commit.
+
+        Raises TableError (Hive's table does not match the map), ServiceUnavailable (never compared, and Hive is away).
+        """
 
     def check(self, table: Table, change: Change) -> None:
-        """Check that `change` may be committed. Raises what `admit` raises; then nothing may be committed."""
+        """Check that `change` may be committed. Raises what `admit` raises; then the caller must not commit."""
 
     def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
-        """Return the forms of this table and of the dead-letter table that matched in this run; Hive is not asked."""
+        """Return this table and the dead-letter table as far as they matched Hive's in this run. Does not ask Hive."""
         return ()
 
     def differs(self, hive_table: str, error: TableError) -> None:
@@ -55,12 +58,14 @@ class Gate:
 
 @dataclass(slots=True, eq=False)
 class HiveGate(Gate):
-    """Compares each table with Hive's. `_spec` returns the form that the map requires; `_answer` asks Hive, and `_forget`
-    drops earlier answers about a table (see HiveQuestions).
+    """The gate that compares each table with Hive's.
 
-    A table that matches is compared once a run. If Hive does not answer, a table is admitted if its ledger records that
-    this very form was compared before, and Hive has not refused it in this run. The dead-letter table is compared with
-    every table, but only tables whose epochs held dead letters wait for it.
+    `_spec` returns a table as the map requires it. `_answer` asks Hive, and `_forget` drops earlier answers about a table (see
+    HiveQuestions).
+
+    A table that matches is compared once per run. If Hive does not answer, a table is admitted only if its ledger records a
+    comparison of the same spec, and Hive has not refused the table in this run. The dead-letter table is compared, too, but
+    only tables whose epochs held dead letters wait for the result.
     """
 
     _spec: Callable[[str], ComparedTable]
@@ -119,7 +124,8 @@ class HiveGate(Gate):
     def _compare_dead_letters(self) -> None:
         """Compare the dead-letter table before there are dead letters, so that ledgers can record it and errors show early.
 
-        A missing one does not count as compared: somebody may create it in another form before the first dead letter.
+        If the table is missing, it does not count as matching, because somebody may create a different one before the first
+        dead letter.
         """
         name = self._dead_letters
         answer = self._answer(Question(name, conform=False))
@@ -133,7 +139,7 @@ class HiveGate(Gate):
 
 
 def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
-    """Build the gate of a map. It asks Hive in up to SESSIONS separate sessions, and connects at the first question."""
+    """Build the gate of a map. It asks Hive in up to SESSIONS sessions, which connect at the first question."""
     options = wiring.map.hive
     if options is None:
         return Gate()
@@ -149,7 +155,7 @@ def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
 
 @contextmanager
 def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
-    """Open one session, in which the returned function asks Hive; it is closed at the end of the block."""
+    """Return a context with a function that asks Hive in one session. The session is closed at the end of the context."""
     session = hive_session(options)
     try:
         yield lambda question: ask_hive(session, catalogue, question)
@@ -179,9 +185,9 @@ def _recorded(table: Table) -> Collection[ComparedTable]:
 
 
 def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailable:
-    which = "" if name == table.name else f" of {name}, where its dead letters go,"
+    which = "" if name == table.name else f" {name}, which takes the dead letters,"
     text = (
-        f"{table.name}: Hive's table{which} was never compared with the map, and nothing is committed before it is:"
+        f"{table.name}: Hive's table{which} must be compared with the map before the first commit, but cannot be:"
         f" {answer.why}"
     )
     if answer.refused is not None:
@@ -189,5 +195,5 @@ def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailab
     return ServiceUnavailable(
         "hive.not_compared",
         text,
-        "bring HiveServer2 back; the table is tried again by itself",
+        "bring HiveServer2 back; the run tries the table again by itself",
     )

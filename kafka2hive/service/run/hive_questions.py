@@ -1,4 +1,4 @@
-"""Questions to Hive, asked by a few threads, so that nothing waits long for a server that does not answer."""
+"""Questions to Hive. A few threads ask them, so that callers do not wait long for a server that does not answer."""
 
 from collections import deque
 from collections.abc import Callable
@@ -14,23 +14,23 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Agrees:
-    """Hive's table matches the map; if not `is_current`, it is still to be created or altered."""
+    """Hive's table matches the map. If `is_current` is false, the table must still be created or altered."""
 
     is_current: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Hive's table does not match the map, so nothing may be committed to it."""
+    """Hive's table does not match the map, so tables that write to it must not commit."""
 
     error: TableError
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Hive is away, or has not answered yet; `refused` is set if it refuses the login.
+    """Hive is away, or has not answered yet. `refused` is set if Hive refuses the login.
 
-    `alone`: only the statement of this question failed, so that others may still succeed.
+    `alone` says that only the statement of this question failed, so that other questions may still succeed.
     """
 
     why: str
@@ -54,7 +54,7 @@ Ask = Callable[[Question], Answer]
 
 @dataclass(slots=True, eq=False)
 class _Reply:
-    """The reply to one question; `answer` is None until there is one."""
+    """The reply to one question; `answer` is None until Hive has answered."""
 
     answer: Answer | None = None
 
@@ -111,11 +111,11 @@ class HiveQuestions:
                 del self._replies[question]
 
     def _ask(self, question: Question) -> _Reply:
-        """Return the question under way, or an unread answer if it is Agrees; otherwise ask anew."""
+        """Return the reply of a question under way, or of one whose answer Agrees is still unread; otherwise ask anew."""
         reply = self._replies.get(question)
         if reply is not None and (reply.answer is None or isinstance(reply.answer, Agrees)):
             return reply
-        if all(each.answer is not None for each in self._replies.values()):
+        if all(entry.answer is not None for entry in self._replies.values()):
             self._since = self._clock.monotonic()
         self._replies[question] = reply = _Reply()
         self._queue.append((question, reply))
@@ -133,16 +133,16 @@ class HiveQuestions:
                     answer: Answer = NoAnswer(f"asking for {question.table} failed")
                     try:
                         answer = ask(question)
-                    finally:  # after a bug too: callers must not wait for ever
+                    finally:  # also after a bug, because callers must not wait for ever
                         with self._condition:
                             self._answered(question, reply, answer)
-        except BaseException:  # whatever ends the thread, another one may be started in its place
+        except BaseException:  # whatever ends this thread, a new thread may take its place
             with self._condition:
                 self._threads_left += 1
             raise
 
     def _next(self) -> tuple[Question, _Reply] | None:
-        """Return the next question, or None after _LINGER_SECONDS without one: then the thread ends, and no longer counts."""
+        """Return the next question. After _LINGER_SECONDS without a question return None, which ends the thread."""
         with self._condition:
             if not self._condition.wait_for(lambda: bool(self._queue), _LINGER_SECONDS):
                 self._threads_left += 1

@@ -22,14 +22,14 @@ LOOK_SECONDS = 5.0
 
 
 class OrderSource(Protocol):
-    """Where a run's orders come from."""
+    """The source of a run's orders."""
 
     def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
-        """Answer the orders that wait, and begin replays. Raises what ends the run."""
+        """Answer the waiting orders, and begin replays. Raises the errors that end the run."""
         ...
 
     def done(self, order: Order) -> None:
-        """Put away an order that a snapshot records."""
+        """Move an order that a snapshot records out of the inbox."""
         ...
 
 
@@ -44,9 +44,9 @@ class NoInbox:
 
 
 class InboxWatch:
-    """Looks into the inbox every LOOK_SECONDS, which costs one listing. It never waits.
+    """The inbox of the service. A look every LOOK_SECONDS costs one listing.
 
-    An order for a table of this service waits while this run does not hold its ledger (set aside, taken over, not in its map).
+    An order for a table of this service stays in the inbox while this run does not own the table's ledger.
     """
 
     def __init__(self, wiring: Wiring) -> None:
@@ -57,7 +57,7 @@ class InboxWatch:
         self._unreadable = False
 
     def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
-        """Answer the orders that wait, begin replays, and reject files that are not orders. No epoch may be under way."""
+        """Answer the waiting orders, begin replays, and reject files that are not orders. Must not be called in an epoch."""
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
@@ -78,7 +78,7 @@ class InboxWatch:
             elif self._may_be_ours(order.table):
                 log.debug("%s: order %s waits for a run that reads the table", order.table, order.id)
             else:
-                text = f"it is for {order.table}, which this service does not serve"
+                text = f"the order is for {order.table}, which this service does not serve"
                 misfits.append(Misfit(order_name(order.id), "order.no_table", text))
         for misfit in misfits:
             self._reject(misfit)
@@ -95,15 +95,15 @@ class InboxWatch:
                 replays.begin(table, first)
 
         held = [owned_tables.tables[name] for name in sorted(by_table)]
-        steps.each([table for table in held if isinstance(table.ownership, Owned)], answer)
+        steps.map_tables([table for table in held if isinstance(table.ownership, Owned)], answer)
 
     def done(self, order: Order) -> None:
-        """Put away an order that a snapshot records; the next order of its table need not wait for the next look."""
+        """Move an order that a snapshot records out of the inbox, and look again soon, because the table may have more."""
         self._inbox.move_to_done(order)
         self._looked_at = -math.inf
 
     def _may_be_ours(self, table: str) -> bool:
-        """Return whether the table has a ledger of this service: another run of it, with other topics, may take its orders."""
+        """Return whether the table has a ledger of this service, so that another run of the service may take the order."""
         try:
             state = look(self._wiring.ports.files, self._wiring.paths(table)).state
         except NoLedger:
@@ -114,7 +114,7 @@ class InboxWatch:
 
     def _reject(self, misfit: Misfit) -> None:
         log.warning(
-            "[%s] %s in %s: %s; nothing was done, it is moved to rejected/",
+            "[%s] %s in %s: %s; nothing was done, the file is moved to rejected/",
             misfit.code,
             misfit.name,
             self._inbox.directory,

@@ -1,4 +1,4 @@
-"""The page of a live run: the report of its service, made at most every MOST_OFTEN_SECONDS and only if somebody asks."""
+"""The page of a live run: the report of its service. It is made on request, at most every MOST_OFTEN_SECONDS."""
 
 import threading
 from collections.abc import Iterable
@@ -18,9 +18,9 @@ _KAFKA_SECONDS = 5.0
 
 
 class LivePage:
-    """Makes the page in the thread that asks for it, never in the epoch's. Requests that come meanwhile wait for the same page.
+    """Makes the page in the thread of the request. Further requests meanwhile wait for the same page.
 
-    It reads the ledgers and asks Kafka as `report` does, with its own clients, and takes no lock of the run.
+    It reads the ledgers and asks Kafka as `report` does, with clients of its own and without a lock of the run.
     """
 
     def __init__(self, wiring: Wiring, run_epochs: Iterable[RunEpoch]) -> None:
@@ -58,7 +58,7 @@ class LivePage:
 
 @dataclass(frozen=True, slots=True)
 class _Onlooker:
-    """The processes of this host as another process sees them, so that the heartbeat of this run counts."""
+    """The processes of this host, seen by an imaginary process, so that this run's own heartbeat counts as another's."""
 
     _processes: Processes
 

@@ -1,4 +1,4 @@
-"""`--once`: what Kafka holds at the first look is dumped; what had to be left out is tried again a few times."""
+"""`--once`: dump the records that Kafka holds at the first look, and try a few times for records that had to be left out."""
 
 from collections.abc import Collection, Mapping
 
@@ -17,11 +17,10 @@ ASK_TRANSACTION_SECONDS = 1.0
 
 
 class OnceTarget:
-    """The offsets that a `--once` run dumps. `ends`: the high watermark of each log when it was first seen; nothing beyond
-    is planned.
+    """The offsets up to which a `--once` run dumps.
 
-    A log that is first seen at a later try gets its end then. Once nothing else is left, the run waits for records behind
-    open transactions for up to `transaction_wait` seconds.
+    `ends` has the high watermark of each log at the first look that returned it. At the end, the run waits up to
+    `transaction_wait` seconds for records behind open transactions.
     """
 
     def __init__(self, transaction_wait: float, transactions: OpenTransactions) -> None:
@@ -30,14 +29,14 @@ class OnceTarget:
         self._held = HeldBack(transaction_wait, transactions)
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
-        """Note a look at Kafka: the ends of logs that are new in it, and what it says of missing and held-back offsets."""
+        """Note a look at Kafka: the ends of logs that it shows for the first time, missing offsets, and held-back offsets."""
         ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.high.items()}
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
         self._held.note([t for t in tables if t.owned.state.paused is None], kafka_offsets.logs, self.ends)
 
     def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
-        """When to look again for what was left out, in monotonic seconds; None if all is dumped or was tried often enough.
+        """Return when to try again (monotonic seconds); None if all is dumped or was tried often enough.
 
         A wait that was over when the round began does not count, because the table was tried in this round.
         """
@@ -53,8 +52,10 @@ class OnceTarget:
         return min(waiting + [at for at in asks if at is not None], default=None)
 
     def left_out(self, tables: Collection[Table], now_ms: int) -> dict[str, TableError]:
-        """Return, by table, an error for what was not dumped: topic partitions without an answer, topics that are unknown or
-        vanished during the run, records behind open transactions, records of paused tables. `now_ms`: wall clock.
+        """Return an error for each table that was not dumped completely. `now_ms` is the wall clock.
+
+        The causes are topic partitions without an answer, topics that do not exist or vanished during the run, records behind
+        open transactions, and paused tables.
         """
         unknown = {t.name: vanished_topics(t.name, t.vanished) for t in tables if t.vanished}
         unknown |= {t.name: unknown_topics(t.name, t.in_map.missing) for t in tables if t.in_map.missing}
@@ -73,13 +74,16 @@ class MissingOffsets:
         return bool(self._missing)
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
-        """Note the topic partitions that Kafka lists and returns no offsets for (no leader, or no answer in time)."""
+        """Note the topic partitions that Kafka lists without returning offsets (no leader, or no answer in time)."""
         self._missing = {
             t.name: tps for t in tables if (tps := _without_offsets(t, kafka_offsets.of(t.name)))
         }
 
     def ask_again_at(self, now: float) -> float | None:
-        """If nothing else is due, when to look again, on the clock of `now`; None if all is known or was asked TRIES times."""
+        """Return when to look again, on the clock of `now`; None if all is known or was asked TRIES times.
+
+        Each call counts as a try in vain, so it must be called only if nothing else is due.
+        """
         if not self._missing:
             return None
         self._in_vain += 1
@@ -108,7 +112,10 @@ class HeldBack:
                     self._held.setdefault(table.name, {})[tp] = offsets
 
     def ask_again_at(self, now: float) -> float | None:
-        """If nothing else is due, when to look again, on the clock of `now`; None if nothing is held back or the wait is over."""
+        """Return when to look again, on the clock of `now`; None if nothing is held back or the wait is over.
+
+        The first call begins the wait, so it must be called only if nothing else is due.
+        """
         if not self._held:
             return None
         if self._until is None:
@@ -126,7 +133,7 @@ class HeldBack:
 
 
 def _paused_error(table: Table) -> TableError | None:
-    """Return the error of a paused table that has records waiting, None for any other."""
+    """Return the error of a paused table with waiting records, None for any other table."""
     state = table.last_state
     if state is None or state.paused is None or not table.lag:
         return None

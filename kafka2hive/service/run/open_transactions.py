@@ -1,6 +1,7 @@
 """Open transactions hold records back: the last stable offset stays below the high watermark.
 
-Kafka has acknowledged the records between the two, even to producers without transactions, but readers do not get them.
+Kafka has acknowledged the records between these two offsets, also to producers without transactions, but readers with
+`read_committed` do not get them yet.
 """
 
 import logging
@@ -17,13 +18,13 @@ from kafka2hive.storage.port import Clock
 log = logging.getLogger(__name__)
 
 NOTICED_SECONDS = 30.0
-"""A transaction that is open for longer than this is reported; shorter ones are normal."""
+"""A transaction is reported if it is open for longer than this."""
 _ABOUT = "transactions"
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A log whose last stable offset has been `stable` since `since_ms` (wall clock), with `records` from there on."""
+    """A log whose last stable offset has been `stable` since `since_ms` (wall clock). `records` offsets are held back."""
 
     topic_partition: TopicPartition
     stable: int
@@ -38,7 +39,7 @@ class Held:
 
 
 def held_back(logs: Logs, topic_partition: TopicPartition) -> int:
-    """Count the offsets between the last stable offset and the high watermark; 0 if one of them is unknown."""
+    """Count the offsets between the last stable offset and the high watermark; 0 if one of the two is unknown."""
     stable, high = logs.latest.get(topic_partition), logs.high.get(topic_partition)
     return 0 if stable is None or high is None else max(high.offset - stable.offset, 0)
 
@@ -65,7 +66,7 @@ class OpenTransactions:
         for tp in sorted(noticed - self._logged):
             log.warning("%s", self._held[tp])
         for tp in sorted(self._logged - noticed):
-            log.info("%s: the transaction is over, its records can be read", tp)
+            log.info("%s: the transaction is over, and readers get the records", tp)
         self._logged = noticed
         for table in tables:
             of_table = [

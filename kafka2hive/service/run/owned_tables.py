@@ -1,4 +1,4 @@
-"""The tables of a run: routed, taken over, admitted, published and set aside, each separately."""
+"""The tables of a run: each table is routed, taken over, admitted, published and set aside separately from the others."""
 
 import logging
 import math
@@ -47,16 +47,17 @@ DECIDE_SECONDS = 15.0
 
 
 def _no_select(table: TableSettings) -> None:
-    """Accept every table: the map has none with SQL."""
+    """Accept every table, because the map has no table with SQL."""
 
 
 @dataclass(slots=True, eq=False)
 class OwnedTables:
-    """The tables of a run. Methods return what they did to a table as a value; calls for one table must not overlap.
+    """The tables of a run. Calls for one table must not overlap.
 
-    `completion` decides which partitions are complete, `_gate` whether Hive's table matches the map, `evolution` which
-    columns a table needs, and `check_select` whether Spark can make its rows (it raises TableError, and must be set before
-    the first take-over).
+    - `completion` decides which partitions are complete.
+    - `_gate` decides whether Hive's table matches the map.
+    - `evolution` decides which columns a table needs.
+    - `check_select` raises TableError if Spark cannot make a table's rows. It must be set before the first take-over.
     """
 
     _wiring: Wiring
@@ -64,8 +65,8 @@ class OwnedTables:
     _lost_ledger: LostLedgerCheck
     _schemas: Schemas
     completion: CompletionTracker
-    _gate: Gate = Gate()  # noqa: RUF009  it holds nothing
-    evolution: Evolution = Evolution()  # noqa: RUF009  it holds nothing
+    _gate: Gate = Gate()  # noqa: RUF009  this class is stateless
+    evolution: Evolution = Evolution()  # noqa: RUF009  this class is stateless
     check_select: Callable[[TableSettings], None] = field(default=_no_select, init=False)
     tables: dict[str, Table] = field(default_factory=dict, init=False)
     conflicts: tuple[RouteConflict, ...] = field(default=(), init=False)
@@ -79,10 +80,10 @@ class OwnedTables:
     _given_up: frozenset[HivePartition] = field(default=frozenset(), init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
-        """Route the topics that exist now: new tables are added, known ones get new topics. Nothing is taken over yet.
+        """Route the topics that exist now: add new tables, and give known tables their new topics. Takes no table over.
 
-        A topic whose table already reads other topics is listed in `conflicts` and is not read. Undecided conflicts are
-        checked again from time to time, because another run may decide them by making the table's ledger.
+        A topic whose table already reads other topics is listed in `conflicts` and is not read. If several topics claim a
+        table without a ledger, the conflict is checked again from time to time, because another run may create the ledger.
         """
         if self._now() < self._routes_due_at and self._topics == frozenset(topics):
             return
@@ -103,7 +104,7 @@ class OwnedTables:
         self._routes_due_at = self._now() + (undecided if routes.complete else 0)
 
     def _note_vanished(self) -> None:
-        """Note topics that Kafka no longer lists, which a pattern's table keeps: deleted, or a broker's metadata are old."""
+        """Note topics of tables that Kafka no longer lists, because they were deleted or a broker's metadata are old."""
         topics = self._topics or frozenset()
         for name, table in self.tables.items():
             listed = self._listed.setdefault(name, set())
@@ -111,7 +112,7 @@ class OwnedTables:
             table.vanished = tuple(sorted(listed - topics))
 
     def _read_topics(self) -> dict[str, frozenset[str]]:
-        """Return, by table, the topics of its ledger's positions, else those it will read; no entry if its ledger is unknown."""
+        """Return the topics of each table whose ledger is known: those of its positions, or those that it will read first."""
         read: dict[str, frozenset[str]] = {}
         for name, table in self.tables.items():
             if (state := table.last_state) is not None:
@@ -119,7 +120,7 @@ class OwnedTables:
         return read
 
     def _note_conflicts(self, routes: TopicRoutes) -> None:
-        """Log new conflicts and set the warnings of tables that have some; a table whose source is undecided reads nothing."""
+        """Log new conflicts, and warn their tables. A table that several topics claim, but no ledger decides, reads nothing."""
         self.conflicts = routes.conflicts
         for conflict in routes.conflicts:
             log.log(
@@ -129,17 +130,20 @@ class OwnedTables:
         served = {table.name for table in routes.tables}
         self._undecided = frozenset(c.table for c in routes.conflicts) - served
         for name, table in self.tables.items():
-            own = [conflict.error.message for conflict in routes.conflicts if conflict.table == name]
-            table.warnings["routes"] = tuple(own)
+            messages = [conflict.error.message for conflict in routes.conflicts if conflict.table == name]
+            table.warnings["routes"] = tuple(messages)
             if name in self._undecided:
                 table.in_map = replace(table.in_map, topics=(), missing=())
 
     def routed_by(self, topics: Collection[str]) -> bool:
-        """Whether the tables were last routed for exactly these topics."""
+        """Return whether the tables were last routed for exactly these topics."""
         return self._topics == frozenset(topics)
 
     def check_all(self) -> None:
-        """Look at every table before the first is fenced. Raises OwnedByLiveRun; other errors appear when the table starts."""
+        """Check the owner of every table before the first table is fenced.
+
+        Raises OwnedByLiveRun. A table's other errors are raised again when the table starts.
+        """
 
         def look(table: Table) -> None:
             try:
@@ -150,7 +154,7 @@ class OwnedTables:
         self._wiring.side_by_side.map(look, self.tables.values())
 
     def due(self) -> list[Table]:
-        """Return the tables to take over or admit, which are neither held nor waiting.
+        """Return the tables to take over or admit: those that are not held by this run and not waiting.
 
         If one of them must be taken over, a new round of starts begins.
         """
@@ -162,11 +166,11 @@ class OwnedTables:
 
     @property
     def noticed(self) -> dict[str, Generation]:
-        """By table, the generation that the newest look before a take-over found."""
+        """The generation of each table at the newest check before a take-over."""
         return self._ownership.noticed
 
     def new_round(self) -> None:
-        """Begin a round of starts: owners' heartbeats are watched again, so that no run that started meanwhile is fenced."""
+        """Begin a round of starts: watch owners' heartbeats again, so that a run that started meanwhile is not fenced."""
         self._lost_ledger.new_round()
         self._ownership.look_again()
 
@@ -175,7 +179,7 @@ class OwnedTables:
         return [t for t in self.tables.values() if t.serves(now)]
 
     def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
-        """Set a table aside and log it. `until` replaces the length of the wait in the log if no retry will follow."""
+        """Set a table aside and log it. If no retry will follow, `until` is the text that replaces the wait in the log."""
         known = table.aside is not None and str(table.aside.error) == str(error)
         aside = table.set_aside(error, self._now())
         until = until or f"for {aside.until - self._now():.0f} s"
@@ -184,8 +188,8 @@ class OwnedTables:
         level = logging.DEBUG if known else logging.ERROR
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 
-    def refused_by_hive(self, refused: RefusedByHive) -> None:
-        """Handle a refusal by Hive: the table commits nothing more for now; what it has committed stays valid."""
+    def note_refusal(self, refused: RefusedByHive) -> None:
+        """Handle a refusal by Hive: set the table aside. Its committed epochs stay valid."""
         if refused.partitions and refused.partitions <= self._given_up:
             return  # an operator gave them up while the registrar asked Hive for them
         self._schemas.doubt(refused.table)
@@ -204,8 +208,8 @@ class OwnedTables:
         if not table.is_waiting(self._now()):
             self.set_aside(table, refused.error)
 
-    def registered(self, partitions: frozenset[HivePartition]) -> None:
-        """Handle partitions that Hive has confirmed: a table that waited for nothing else serves again."""
+    def note_registered(self, partitions: frozenset[HivePartition]) -> None:
+        """Handle partitions that Hive has confirmed. A table that waited only for them serves again."""
         for table in self.tables.values():
             if confirmed := partitions & table.open_registrations:
                 table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
@@ -219,14 +223,14 @@ class OwnedTables:
         was_refused = bool(table.hive.refusals)
         table.hive = table.hive.after_registration(partitions, confirmed)
         if was_refused and not table.hive.refusals and not table.needs_manual_action:
-            log.info("%s goes on: it waits for no partition that Hive refuses", table.name)
+            log.info("%s goes on: Hive no longer refuses any of its partitions", table.name)
             table.state = table.ownership
 
     def publish(self, table: Table, change: Change) -> TablePublication:
         """Publish one change of one table: draft, commit, promote, finalise.
 
-        An error in one of these steps drops the table's ledger from memory (R0).
-        Nothing is committed if Hive's table does not match the map.
+        If Hive's table does not match the map, raises before the commit. An error in a later step drops the table's ledger
+        from memory (R0). A crash leaves the old state, or a committed snapshot that the next start rolls forward.
         """
         self._refuse_what_hive_refuses(table, change)
         completeness = self.completion.ask(table, change)
@@ -247,9 +251,10 @@ class OwnedTables:
             raise
 
     def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> frozenset[HivePartition]:
-        """Commit the snapshot that records an order, whatever Hive says of the table, because the snapshot adds no data.
+        """Commit the snapshot that records an order. Hive's table is not checked first, because the snapshot is without data.
 
-        Returns the registrations that were given up. A table that is set aside stays so, unless it waited for those only.
+        Returns the registrations that were given up. A table that was set aside only because of them serves again; any other
+        table stays set aside.
         """
         owned = table.owned
         refusals = {**self._refusals_elsewhere, **table.hive.refusals}
@@ -261,7 +266,7 @@ class OwnedTables:
         (record,) = change.orders
         log.info("%s: order %s of %s: %s", table.name, record.kind, record.given_by, record.result)
         forgotten = change.forgotten if isinstance(change, RegistrationUpdate) else ()
-        given_up = frozenset(each.partition for each in forgotten)
+        given_up = frozenset(registration.partition for registration in forgotten)
         self._given_up |= given_up
         self._drop_refusals(table, given_up, frozenset())
         return given_up
@@ -271,20 +276,20 @@ class OwnedTables:
         table.forget()
 
     def certify_again(self, table: Table) -> None:
-        """Repeat R10 if certificates of the newest snapshot are missing, because the table may never have another snapshot."""
+        """Repeat R10 if certificates of the newest snapshot are missing. An idle table may not have a next snapshot for long."""
         owned = table.owned
         if len(owned.ledger.certified) < len(owned.state.certificates):
             table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
             self.completion.note_certificates(table)
 
     def clean_up(self, table: Table) -> None:
-        """Do R9 from time to time: it keeps the ledger directory short during a long run and deletes orphans of failed tasks."""
+        """Do R9 every CLEANUP_EPOCHS epochs, so that a long run keeps its directories short and deletes orphans."""
         ledger, keep = table.owned.ledger, self._wiring.map.limits.keep_snapshots
         if ledger.state.epoch % CLEANUP_EPOCHS == 0:
             clean_up(self._wiring.ports, ledger, table.location, keep, table.units_since)
 
     def newly_compared(self, table: Table) -> bool:
-        """Whether a comparison with Hive in this run is not recorded in the ledger yet."""
+        """Return whether the ledger still lacks a comparison with Hive that this run has made."""
         return not set(self._gate.agreed(table)) <= set(table.owned.state.compared)
 
     def set_aside_tables(self) -> list[Table]:
@@ -309,25 +314,26 @@ class OwnedTables:
             table.ownership = replace(owned, admitted=False)
 
     def resolve(self, table: Table) -> TableSettings:
-        """Resolve an owned table's settings again by its ledger's columns; Hive's table is compared before the next commit."""
+        """Return an owned table's settings with the columns of its ledger. Hive's table is compared before the next commit."""
         table.in_map = replace(table.in_map, added=table.owned.state.added)
         settings = self._schemas.resolve(table.in_map)
         table.ownership = replace(table.owned, settings=settings, admitted=False)
         return settings
 
     def admit(self, table: Table) -> None:
-        """Let an owned table commit if Hive's table matches the map. Raises what Gate.admit raises."""
+        """Let an owned table commit if Hive's table matches the map. Raises what `Gate.admit` raises."""
         self._gate.admit(table)
         table.state = replace(table.owned, admitted=True)
 
     def take_over(self, table: Table) -> TableStart:
-        """Make the table's ledger if it has none, take it over and roll it forward. After a crash, the next start does the rest.
+        """Take the table over and roll it forward; first create its ledger if it is missing.
 
-        Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost and Fenced end the run.
+        After a crash, the next start does the rest. Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost and
+        Fenced end the run.
         """
         self._refuse_undecided(table)
         settings = self._schemas.resolve(table.in_map)
-        self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too
+        self.check_select(settings)  # before the take-over: a table whose rows cannot be made is left alone
         request = StartRequest(
             table.paths,
             check=lambda: self._generation_to_take(table),
@@ -338,14 +344,15 @@ class OwnedTables:
         try:
             started = start(self._wiring.ports, request)
         except NoLedger:
-            self._gate.admit(table)  # if Hive's table is another one, not even a ledger or a marker is made
+            # before the ledger: if Hive's table does not match, neither a ledger nor a marker is created
+            self._gate.admit(table)
             begin_ledger(self._wiring, self._lost_ledger, table.in_map, self._all_in_map())
             started = self._start_new_ledger(request)
         table.ownership = Owned(started.owned, settings)
         self.completion.note_take_over(table)
         table.record_sizes.learn(started.owned.state.accounts)
         if started.owned.state.topics - {*table.topics, *table.in_map.missing}:
-            self._routes_due_at = -math.inf  # another run may have decided whose topics the table reads
+            self._routes_due_at = -math.inf  # another run may have decided which topics the table reads
         if started.owned.state.added != table.in_map.added:
             settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
@@ -359,15 +366,16 @@ class OwnedTables:
         return TableStart(table.name, settings, started.moves, table.open_registrations)
 
     def _refuse_undecided(self, table: Table) -> None:
-        """Raise the conflict of a table that several topics claim, before even a ledger is made."""
+        """Raise the conflict of a table that several topics claim, so that its ledger is not created."""
         for conflict in self.conflicts:
             if conflict.table == table.name and table.name in self._undecided:
                 raise conflict.error
 
     def _generation_to_take(self, table: Table) -> Generation:
-        """Return the generation to take over: no live process owns it, and it is the table's newest ledger.
+        """Return the generation to take over, after checks that no live process owns it and that the ledger is not outdated.
 
-        The consumer group is asked only at a table's first start in this run, because later this run sets its offsets.
+        The consumer group is compared only at a table's first start in this run, because later this run sets the group's
+        offsets itself.
         """
         generation = self._ownership.check(table.paths, table.location)
         if table.name not in self._group_compared:
@@ -380,7 +388,7 @@ class OwnedTables:
             return start(self._wiring.ports, request)
         except NoLedger as error:
             raise AmbiguousOutcome(
-                "ledger.not_made", f"{error} is not there, though it was made a moment ago"
+                "ledger.not_made", f"{error} does not exist, though this run created it a moment ago"
             ) from error
 
     def _all_in_map(self) -> list[MapTable]:

@@ -1,7 +1,7 @@
 """Replays of dead letters by an operator's order to a live run (docs/protocol.md, A replay by order).
 
-The work of an order is cut into batches, each an epoch of its table whose tasks Spark runs beside those of the other tables.
-Only the ledger holds what an order has done, so a run that takes the table over does what is left.
+The work of an order is cut into batches. A batch is an epoch of its table; Spark runs its tasks together with those of other
+tables. The ledger records the progress of an order, so a run that takes the table over continues the order.
 """
 
 import logging
@@ -50,20 +50,24 @@ log = logging.getLogger(__name__)
 BATCH_LETTERS, BATCH_BYTES = 50_000, 32_000_000
 """The most letters and bytes of the files of one epoch, unless one file has more."""
 SEARCH_SECONDS, IDLE_SEARCH_SECONDS = 0.5, 5.0
-"""How long the ledger's history is read before the other tables have their turn; the second one if nothing was due before."""
+"""How long one step reads the ledger's history before other tables get their turn: in a busy run, and in an idle run."""
 _OUTAGES = ("storage.unavailable", "storage.outcome_unknown")
 _MOST_TRIES = 10
-"""How often a batch is tried while the file system does not answer its tasks: it may never answer for one of the files."""
+"""How often a batch is tried while the file system does not answer its tasks, because one file may stay unreadable."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """One order that is under way. `generation` is the ledger's; in another one the work begins again.
+    """One order that is under way.
 
-    `files` are still to be looked at; None while the `search` for them, which adds to `letters`, goes on. `in_flight` has those
-    of the epoch under way, by task. `records_next`: the table's records have the next turn. `alone`: the epoch with its last
-    batch failed as a whole, so the batch is tried alone. `outages` counts the tries of the next batch for which the file
-    system did not answer.
+    - `generation`: the ledger's generation; after a new take-over the work begins again.
+    - `search`, `letters`: the search for the order's files, and its result so far.
+    - `files`: the files still to be decoded; None until the search has ended.
+    - `in_flight`: the files of the epoch under way, by task.
+    - `untouched`: letters that were decoded again without a change, or not read.
+    - `records_next`: whether the table's records have the next turn.
+    - `alone`: whether the next batch must be the only one of its epoch, because the last epoch with it failed as a whole.
+    - `outages`: how often the file system did not answer the tasks of the next batch.
     """
 
     order: Order
@@ -81,7 +85,7 @@ class _Work:
 
 
 class Replays:
-    """The replays of a run's tables, one at a time for each. Each method is called by the epoch loop, under its lock."""
+    """The replays of a run's tables, at most one per table. Only the epoch loop calls the methods, under its lock."""
 
     def __init__(self, wiring: Wiring, owned_tables: OwnedTables, steps: TableSteps, *, once: bool) -> None:
         self._wiring = wiring
@@ -92,14 +96,17 @@ class Replays:
         self._ended: list[Order] = []
 
     def keep(self, waiting: Collection[str]) -> None:
-        """Forget orders whose ids are not in the inbox any more: somebody withdrew them."""
+        """Forget orders that somebody withdrew: their ids are not in `waiting`, which has the ids in the inbox."""
         for name, work in list(self._works.items()):
             if work.order.id not in waiting:
                 log.info("%s: order %s of %s was withdrawn", name, work.order.id, work.order.given_by)
                 del self._works[name]
 
     def begin(self, table: Table, order: Order) -> None:
-        """Begin the order unless one of the table is under way. No epoch may be under way. Raises as TableSteps.carry_out."""
+        """Begin the order, unless an order of the table is under way. Must not be called during an epoch.
+
+        An order that cannot be done is recorded as refused. Raises as `TableSteps.carry_out` does.
+        """
         assert isinstance(order.instruction, ReplayLetters)
         if table.name in self._works:
             return
@@ -118,17 +125,17 @@ class Replays:
         self._works[table.name] = self._work(order, order.instruction, owned, known)
 
     def _check(self, table: Table, wanted: ReplayLetters, done: str) -> None:
-        """Raise ConfigError if this run cannot do what the order says; the text says by `done` what was done before."""
+        """Raise ConfigError if this run cannot carry the order out; the message ends with `done`, the order's progress."""
         if wanted.rules != rules_digest(table.rule, self._wiring.map):
             raise ConfigError(
                 "order.other_map",
-                f"{table.name}: the run decodes by a map with other rules for the table than the command's: {done}",
+                f"{table.name}: the run's map has different rules for the table than the command's map: {done}",
                 "restart the run with the new map, then type the command again",
             )
         if table.rule.sql is not None:
             raise ConfigError(
                 "sql.needs_spark",
-                f"{table.name} has sql, and its dead letters stay letters: {done}",
+                f"{table.name} has `sql`, so its dead letters cannot be replayed: {done}",
             )
         try:
             if wanted.since:
@@ -146,13 +153,13 @@ class Replays:
         return search_letters(self._wiring.ports.files, owned.paths, owned.directory, letters)
 
     def step(self, *, was_idle: bool) -> list[Order]:
-        """Search for letters, and end the orders that have none left. Return the orders that ended: a snapshot records each.
+        """Search for letters, and end the orders without letters left. Return the orders that a snapshot records as ended.
 
-        `was_idle`: nothing was due at the last plan.
+        `was_idle` says that no table was due at the last plan, so that the search may take longer.
         """
         seconds = math.inf if self._once else IDLE_SEARCH_SECONDS if was_idle else SEARCH_SECONDS
         serving = [t for t in self._owned_tables.serving() if t.name in self._works]
-        self._steps.each(serving, partial(self._step, seconds))
+        self._steps.map_tables(serving, partial(self._step, seconds))
         ended, self._ended = self._ended, []
         return ended
 
@@ -166,7 +173,9 @@ class Replays:
             try:
                 self._search(work, seconds)
             except StorageError as error:
-                log.info("%s: the search for letters goes on later: %s", table.name, error)
+                log.info(
+                    "%s: the search for letters was interrupted and continues later: %s", table.name, error
+                )
                 work.search = self._new_search(ledger, work.letters)
                 return
             except ManualActionRequired as error:
@@ -189,7 +198,7 @@ class Replays:
         self._ended.append(work.order)
 
     def tables_with_turn(self) -> frozenset[str]:
-        """Return the tables whose letters have the next turn, before their records."""
+        """Return the tables whose next epoch decodes letters instead of records."""
         return frozenset(name for name, work in self._ready() if not work.records_next and not work.alone)
 
     def _ready(self) -> list[tuple[str, _Work]]:
@@ -198,13 +207,13 @@ class Replays:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there are letters to decode."""
+        """Return whether letters wait to be decoded."""
         return bool(self._ready())
 
     def lone_batch(self, slots: int) -> tuple[TaskPlan, ...]:
-        """Return the tasks of a batch that must be the only one of its epoch and has the next turn; empty if none has.
+        """Return the tasks of a batch that must be the only one of its epoch and has the next turn, or an empty tuple.
 
-        A batch has at most `slots` files, each of which is a task.
+        A batch has at most `slots` files, one per task.
         """
         for name, work in self._ready():
             if work.alone and not work.records_next:
@@ -212,7 +221,7 @@ class Replays:
         return ()
 
     def batches_with(self, others: Sequence[TaskPlan], slots: int) -> tuple[TaskPlan, ...]:
-        """Return the tasks that an epoch gets besides `others`, which read records: a batch of each table not among them."""
+        """Return the tasks to add to an epoch whose tasks `others` read records: a batch for each table without such tasks."""
         taken = {task.table for plan in others for task in plan.tables}
         plans: list[TaskPlan] = []
         for name, work in self._ready():
@@ -228,21 +237,21 @@ class Replays:
         plans: list[TaskPlan] = []
         letters = size = 0
         assert work.files is not None
-        for index, each in enumerate(islice(work.files, slots), first):
-            letters, size = letters + each.file.rows, size + each.file.length
+        for index, letter_file in enumerate(islice(work.files, slots), first):
+            letters, size = letters + letter_file.file.rows, size + letter_file.file.length
             if plans and (letters > BATCH_LETTERS or size > BATCH_BYTES):
                 break
             wanted = work.instruction
-            task = each.task(owned.state, owned, now_ms, wanted.reason, wanted.since)
+            task = letter_file.task(owned.state, owned, now_ms, wanted.reason, wanted.since)
             plans.append(TaskPlan(index, (task,)))
-            work.in_flight[index] = each.file
+            work.in_flight[index] = letter_file.file
         return plans
 
     def publish(self, table: Table, manifests: Sequence[TableManifest]) -> None:
-        """Commit what the tasks of the table's batch made of its letters, or end the order if they failed.
+        """Commit the results of the table's batch, or end the order if its tasks failed.
 
-        Raises as TableSteps.publish, and ServiceUnavailable if the file system did not answer a task; then the batch is done
-        again, after the table's records.
+        Raises as `TableSteps.publish` does, and ServiceUnavailable if the file system did not answer a task; then the batch is
+        repeated after the table's records.
         """
         work = self._works[table.name]
         planned, work.in_flight = work.in_flight, {}
@@ -280,23 +289,23 @@ class Replays:
         )
 
     def failed(self, tables: Collection[str], reason: str) -> bool:
-        """Handle an epoch that failed as a whole. Return whether a batch was in it: then no table is to blame yet.
+        """Handle an epoch that failed as a whole. Return whether it had a batch; then the cause may be the batch.
 
-        The batch is tried once more alone; if it was, its order ends.
+        The batch is tried once more alone in its epoch. If it was alone already, its order ends.
         """
-        mine = {name: work for name, work in self._works.items() if work.in_flight}
-        for name, work in mine.items():
+        in_flight = {name: work for name, work in self._works.items() if work.in_flight}
+        for name, work in in_flight.items():
             work.in_flight = {}
             was_alone = work.alone
             work.alone = True
             if was_alone and set(tables) == {name}:
                 text = f"{name}: the tasks that decode its letters die or raise: {reason}"
-                error = TableError("task.killed", text, "look at the tasks' log")
-                self._steps.each([self._owned_tables.tables[name]], partial(self._refuse, work, error))
-        return bool(mine)
+                error = TableError("task.killed", text, "look at the logs of the tasks")
+                self._steps.map_tables([self._owned_tables.tables[name]], partial(self._refuse, work, error))
+        return bool(in_flight)
 
     def _refuse(self, work: _Work, error: TableError, table: Table) -> None:
-        """End the order with the error; what it has done stays."""
+        """End the order with the error, which names the progress so far; the replayed files stay replayed."""
         done = work.running
         before = f"{counted(done.files, 'file')} with {counted(done.account.read, 'letter')} replayed before"
         self._end(table, work, str(TableError(error.code, f"{error.message} ({before})", error.remedy)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # otherwise a run would wait for these imports before it laun
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """How to run: `once` dumps what Kafka holds and ends, `take_over` fences live owners of its tables at the start."""
+    """How to run: `once` dumps the records that Kafka holds, then ends; `take_over` fences the tables' live owners first."""
 
     once: bool = False
     take_over: bool = False
@@ -30,9 +30,9 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Why the run ended; `set_aside` has the tables that were set aside, with their errors.
+    """Why the run ended. `set_aside` has the names and errors of the tables that were set aside.
 
-    `unregistered`: with `once`, the error for committed partitions that are not registered in Hive yet.
+    `unregistered` is the error of a `once` run whose committed partitions are not all registered in Hive.
     """
 
     exit_code: ExitCode
@@ -47,15 +47,15 @@ def exit_code(
     set_aside: Collection[Kafka2HiveError],
     unregistered: ServiceUnavailable | None = None,
 ) -> ExitCode:
-    """Return the exit code of a run: from `error` if it ended the run, else from the signal, else from `set_aside`.
+    """Return the exit code of a run. The first argument that is set decides, in the order of the parameters.
 
-    `unregistered` (see RunResult) decides only if nothing else does.
+    `error` is what ended the run, `interrupted_by` the number of a signal; `unregistered` is as in RunResult.
     """
     if error is not None:
         return error.exit_code if isinstance(error, Kafka2HiveError) else ExitCode.BUG
     if interrupted_by is not None:
         return ExitCode.INTERRUPTED if interrupted_by == signal.SIGINT else ExitCode.TERMINATED
-    if any(isinstance(one, ManualActionRequired) for one in set_aside):
+    if any(isinstance(table_error, ManualActionRequired) for table_error in set_aside):
         return ExitCode.STOP
     if set_aside:
         return ExitCode.SET_ASIDE
@@ -63,7 +63,7 @@ def exit_code(
 
 
 def no_table_can_go_on(tables: Collection["Table"]) -> bool:
-    """Whether every table waits for manual intervention, so that a run has nothing left to do."""
+    """Return whether every table waits for manual intervention, so that a run has nothing left to do."""
     return bool(tables) and all(table.needs_manual_action for table in tables)
 
 
@@ -71,14 +71,13 @@ def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavai
     """Return the error of a `--once` run that has committed all rows but could not register all partitions in Hive."""
     tables = ", ".join(sorted({partition.table for partition in unregistered}))
     return why.to_error(
-        f"{len(unregistered)} of the partitions that hold rows are not registered in Hive ({tables}), all rows are"
-        f" committed: {why}",
+        f"all rows are committed, but {len(unregistered)} partitions of {tables} are not registered in Hive: {why}",
         "; the next run, or `kafka2hive recover`, registers them",
     )
 
 
 def end_of(ended: RunResult | BaseException) -> RunEnd | None:
-    """Return a run's end for `status`; None if another live run owns the tables, or `ended` is neither a result nor an error."""
+    """Return a run's end for `status`. None if a live run owns the tables, or an interrupt ended this run."""
     match ended:
         case RunResult():
             error = ended.error or ended.unregistered

@@ -1,4 +1,4 @@
-"""Columns for fields that the map does not name: when a run looks at its records' schemas, and which columns it adds."""
+"""Schema evolution in a run: when it looks at its records' schemas, and which columns it adds for new fields."""
 
 import logging
 import math
@@ -27,29 +27,29 @@ WARNED_BY = "schema evolution"
 
 
 class Evolution:
-    """The schema evolution of a map without a registry: it looks at nothing."""
+    """The schema evolution of a map without a registry: it never adds columns."""
 
     def is_due(self, table: Table) -> bool:
-        """Whether `changes` must be called before the next epoch is planned."""
+        """Return whether `changes` must be called before the next epoch is planned."""
         return False
 
     def changes(self, table: Table, settings: TableSettings) -> NewColumns | None:
-        """Return the columns that the owned table needs; None if it has a column for each field that can have one.
+        """Return the columns that the owned table lacks; None if each field that can have a column has one.
 
         Raises SchemaDiffers (schema evolution `stop`), TableError.
         """
         return None
 
     def takes(self, table: Table, error: Kafka2HiveError) -> bool:
-        """Whether `changes` will resolve the error of a task; then the table is not set aside."""
+        """Return whether `changes` will resolve the error of a task; then the table is not set aside."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What is known of the schemas of one table's records since `at`, the last look at them (monotonic seconds).
+    """The last look at the schemas of one table's records, `at` a time (monotonic seconds).
 
-    `new_writers`: schemas of records that a task has met, with fields that no column takes.
+    `new_writers` are schemas that tasks have met since then, and that have fields without a column.
     """
 
     at: float = -math.inf
@@ -87,8 +87,8 @@ class RegistryEvolution(Evolution):
             if writers:
                 raise TableError(
                     "schema.differs",
-                    f"{table.name}: no column can be added for the new fields of records with {', '.join(map(str, writers))}",
-                    "report it: a bug; nothing is lost",
+                    f"{table.name}: records with {', '.join(map(str, writers))} have new fields, which need no new column",
+                    "report it: a bug; the records stay in Kafka, and the table waits",
                 )
             return None
         at, epoch = self._wiring.ports.clock.now(), table.owned.ledger.next_epoch
@@ -107,9 +107,7 @@ class RegistryEvolution(Evolution):
             return False
         last = self._looks.get(table.name, _Look())
         self._looks[table.name] = replace(last, new_writers=last.new_writers | {error.writer})
-        log.info(
-            "%s: records with a schema of %s have new fields; they are read again", table.name, error.writer
-        )
+        log.info("%s: records with schema %s have new fields: they are read again", table.name, error.writer)
         return True
 
     def _fields_of(self, writer: WriterId, settings: TableSettings) -> SchemaFields:
@@ -118,13 +116,13 @@ class RegistryEvolution(Evolution):
         if written is None:
             raise TableError(
                 "schema.differs",
-                f"{settings.table}: the schema with {writer}, which a task has read, cannot be read here",
-                "look at the schema registry; the table is tried again by itself",
+                f"{settings.table}: a task has read the schema with {writer}, but the driver cannot read it",
+                "look at the schema registry; the run tries the table again by itself",
             )
         return written
 
     def _warn(self, table: Table, lost: tuple[str, ...]) -> None:
-        texts = tuple(f"{text}: it is in no column" for text in lost)
+        texts = tuple(f"{text}: the field is not in a column" for text in lost)
         if table.warnings.get(WARNED_BY, ()) != texts:
             table.warnings[WARNED_BY] = texts
             for text in texts:
@@ -132,7 +130,7 @@ class RegistryEvolution(Evolution):
 
 
 def registry_evolution(wiring: Wiring) -> Evolution:
-    """Build the schema evolution of a map. Nothing is connected yet."""
+    """Build the schema evolution of a map. The registry is connected at the first look."""
     options, newest = wiring.map.registry, newest_schemas(wiring)
     if options is None or newest is None:
         return Evolution()

@@ -56,8 +56,8 @@ class Run:
     def run(self) -> RunResult:
         """Run in five steps: 1 look, 2 start Spark, 3 take over and roll forward, 4 dump until the end, 5 settle with Hive.
 
-        The JVM starts during step 1. Nothing is changed before step 3.
-        Raises what ends a run before it begins, such as ServiceUnavailable or OwnedByLiveRun.
+        The JVM starts during step 1. The run changes nothing before step 3. Raises the error of a run that cannot begin, such
+        as ServiceUnavailable or OwnedByLiveRun; later errors are in the result.
         """
         decoder = self._parts.decoder
         level = logging.INFO if decoder.is_compiled else logging.WARNING
@@ -84,7 +84,7 @@ class Run:
             spark = start_session(service_map.spark, service_map.service, scratch, gateway)
             try:
                 if self._signals.stop.is_set():
-                    log.info("interrupted while Spark started: nothing was touched")
+                    log.info("interrupted while Spark started: nothing was changed")
                     return RunResult(exit_code(None, self._signals.number, ()), None, ())
                 result = self._run_on(spark, scratch)
                 self._show_end(result)
@@ -93,7 +93,7 @@ class Run:
                 stop_session(spark)
 
     def _show_end(self, ended: RunResult | BaseException) -> None:
-        """Show in `status` how the run ended. A fenced run says nothing about its tables, because another run owns them."""
+        """Write the run's end for `status`, without tables if the run was fenced, because another run owns them then."""
         error = ended.error if isinstance(ended, RunResult) else ended
         fenced = isinstance(error, Fenced | TakeOverLost)
         tables = [] if fenced else list(self._parts.owned_tables.tables.values())
@@ -120,7 +120,7 @@ class Run:
             parts.owned_tables.check_select = selects.check
         parts.registrar.start()
         with parts.liveness.heartbeats(loop.stuck_seconds, parts.owned_tables.tables.values()):
-            # only live owners that this first start meets are fenced
+            # with --takeover, only live owners that this first start meets are fenced
             loop.start_tables(with_sql=self._request.take_over)
         parts.ownership.end_take_over()
         settings = task_settings(service_map, loop.settings)
@@ -140,7 +140,7 @@ class Run:
             on_stop=units.drop,
         )
         query.start()
-        gc.freeze()  # the objects of the start stay until the end, so no collection needs to visit them
+        gc.freeze()  # the objects of the start live until the end, so that visiting them is wasted time
         parts.liveness.ready(f"dumping {counted(len(parts.owned_tables.tables), 'table')}")
         log.info("the query runs %.1f s after the start", parts.watcher.seconds)
         ended = query.run_until(self._signals.stop, lambda: self._tick(loop))
@@ -156,12 +156,12 @@ class Run:
                 raise ServiceUnavailable(
                     "metrics.port",
                     f"metrics cannot listen on {options.host}:{options.port}: {error}",
-                    "choose another metrics.port in the map",
+                    "choose a free metrics.port in the map",
                 ) from error
             log.info("metrics on http://%s:%d/metrics%s", options.host, port, ", a page at /" if page else "")
 
     def _tick(self, loop: EpochLoop) -> None:
-        """Show that the run is alive, and end it if no table can go on. The main loop calls it a few times a second."""
+        """Show that the run is alive, and end it if every table is stopped. The main loop calls it a few times a second."""
         if self._signals.hung_up:
             self._signals.hung_up = False
             log.warning("SIGHUP changes nothing: restart the run when the map has changed")
@@ -180,7 +180,7 @@ class Run:
             log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:
             log.warning(
-                "epoch %d was abandoned: its ranges that are not committed are read again, its orphans are deleted later",
+                "epoch %d was abandoned: the next run reads its uncommitted ranges again and deletes its orphans",
                 ended.abandoned,
             )
         unregistered = self._settle_with_hive()
@@ -203,7 +203,7 @@ class Run:
         registrar, hive = self._parts.registrar, self._wiring.map.hive
         if not registrar.settle(SETTLE_SECONDS if self._request.once else HEARTBEAT_SECONDS):
             log.warning(
-                "some partitions are not registered in Hive: the ledgers keep them, and the next start registers them"
+                "some partitions are not registered in Hive: their registrations stay in the ledgers for the next start"
             )
         pending, why = registrar.unanswered, registrar.no_answer
         registrar.end()

@@ -1,7 +1,7 @@
-"""SIGTERM and SIGINT: while a run has nothing to shut down they may interrupt it anywhere; later they are only noted.
+"""SIGTERM and SIGINT: while a run has nothing to shut down, they may interrupt it anywhere; later they are only noted.
 
-SIGHUP counts as SIGTERM if the process has a terminal, which was closed; without one (`systemctl kill -s HUP`) it ends
-nothing.
+If the process has a terminal, SIGHUP means that the terminal was closed, and counts as SIGTERM. Otherwise (`systemctl kill
+-s HUP`) the run goes on.
 """
 
 import os
@@ -19,7 +19,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether a signal caused the error.
+    """Return whether a signal caused the error.
 
     If the signal comes while a Kafka client is being closed, confluent_kafka may return with Interrupted still set; CPython
     then reports a SystemError at a later call, with Interrupted as its cause.
@@ -30,7 +30,7 @@ def is_interruption(error: BaseException) -> bool:
 
 
 class StopSignals:
-    """The signals that a run has received: the first sets `stop` and `number`. `hung_up`: SIGHUP came, which ends nothing."""
+    """The signals that a run has received. The first sets `stop` and `number`. `hung_up` notes a SIGHUP to be ignored."""
 
     def __init__(self) -> None:
         self.hung_up = False
@@ -48,7 +48,7 @@ class StopSignals:
             signal.signal(signal.SIGHUP, self._note_hangup)
 
     def interrupt(self) -> None:
-        """Let the first signal also raise Interrupted from now on. Raises it at once if a signal came before."""
+        """Let the first signal also raise Interrupted from now on. Raises Interrupted at once if a signal came before."""
         self._interrupt = True
         if self.stop.is_set():
             raise Interrupted
@@ -72,7 +72,7 @@ class StopSignals:
 
 
 def _has_terminal() -> bool:
-    """Whether the process has a terminal that is open."""
+    """Return whether the process has a terminal that is open."""
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
     except OSError:

@@ -1,4 +1,4 @@
-"""Tables that wait for manual intervention: the run takes up again those that a command has repaired."""
+"""Tables that wait for manual intervention, and how the run notices that a command has repaired them."""
 
 import logging
 from collections.abc import Collection
@@ -18,10 +18,10 @@ LOOK_SECONDS = 10.0
 
 
 class StoppedTables:
-    """Finds repaired tables: another process has taken the ledger over since the table stopped, and no longer has a heartbeat.
+    """Finds repaired tables: since the table stopped, another process has taken its ledger over and ended.
 
-    `noticed` holds, by table, the generation that this run's newest look found. So each repair counts once, and a table
-    that stops again waits for the next one.
+    `noticed` has the generation of each table at this run's newest check. So a repair counts once, and a table that stops again
+    waits for the next repair.
     """
 
     def __init__(self, wiring: Wiring, noticed: dict[str, Generation]) -> None:
@@ -32,10 +32,10 @@ class StoppedTables:
         self._looked_at = wiring.ports.clock.monotonic()
 
     def repaired(self, tables: Collection[Table]) -> list[Table]:
-        """Return the tables to start now. Costs one listing for each stopped table every LOOK_SECONDS, and never waits.
+        """Return the tables to start now. Costs one listing for each stopped table every LOOK_SECONDS, without a wait.
 
-        A repair begins its heartbeat before its take-over. So generations are read first: a process that made one and has no
-        heartbeat afterwards has ended.
+        A repair begins its heartbeat before its take-over. So the generations are read before the heartbeats: if a generation's
+        process is without a heartbeat then, the process has ended.
         """
         stopped = [table for table in tables if table.needs_manual_action]
         now = self._wiring.ports.clock.monotonic()
@@ -50,7 +50,7 @@ class StoppedTables:
         return [t for t, g in taken if g.owner is None or process_of(g.owner) not in processes]
 
     def forget(self, table: Table) -> None:
-        """Let the generation be tried again later, because another process was faster."""
+        """Let `repaired` return the table again later, because another process was faster this time."""
         self._noticed.pop(table.name, None)
 
     def _made_by_another(self, table: Table) -> Generation | None:
@@ -60,5 +60,5 @@ class StoppedTables:
         except (NoLedger, ManualActionRequired, StorageError) as unreadable:
             log.debug("%s stays stopped: %s", table.name, unreadable)
             return None
-        mine = generation.owner is not None and process_of(generation.owner) == self._me
-        return None if mine or self._noticed.get(table.name) == generation else generation
+        is_mine = generation.owner is not None and process_of(generation.owner) == self._me
+        return None if is_mine or self._noticed.get(table.name) == generation else generation

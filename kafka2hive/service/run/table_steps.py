@@ -1,4 +1,4 @@
-"""The steps of the epoch loop on its tables, several side by side, so that an error of one table does not affect the others."""
+"""The steps of the epoch loop on its tables. They run in parallel, and an error of one table does not affect the others."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -43,14 +43,14 @@ Result = TypeVar("Result")
 
 FENCE_SECONDS = 10.0
 RECORD_SECONDS = 10.0
-"""How often the registrations of idle tables are recorded while other tables have one epoch after the other."""
+"""How often the registrations of idle tables are recorded while other tables have epochs without a pause."""
 
 
 class TableSteps:
-    """The steps on tables; each caller must hold `lock`. An error that belongs to a table sets that table aside.
+    """The steps on tables. Callers must hold `lock`. A table's own error sets that table aside.
 
-    Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through and end the run.
-    `settings` are what the tasks must know about each table that was taken over.
+    Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through and end the run. `settings` has the settings for tasks of every
+    table that was taken over.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class TableSteps:
         self._deleted_at = self._looked_at
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
 
-    def each(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
-        """Do `work` for several tables side by side; return the results of those for which it did not fail."""
+    def map_tables(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
+        """Do `work` for the tables in parallel. Return the results of the tables for which it succeeded."""
 
         def attempt(table: Table) -> list[Result]:
             try:
@@ -88,20 +88,20 @@ class TableSteps:
         return [result for results in self._wiring.side_by_side.map(attempt, tables) for result in results]
 
     def start_due(self, *, with_sql: bool = True) -> None:
-        """Take over every table that is neither held nor waiting, and admit it if Hive's table matches the map.
+        """Take over every due table, and admit it if Hive's table matches the map.
 
-        Without `with_sql`, tables for which Spark must plan a SELECT are left for later.
-        Before a table is admitted, and again from time to time, it gets columns for new fields of its records' schemas.
+        Without `with_sql`, tables for which Spark must plan a SELECT are left for later. Before a table is admitted, and again
+        from time to time, it gets columns for new fields of its records' schemas.
         """
         evolution = self._owned_tables.evolution
         evolving = [table for table in self._owned_tables.serving() if evolution.is_due(table)]
         due = [t for t in self._owned_tables.due() if with_sql or t.rule.sql is None]
-        self.each([*due, *evolving], self._start)
+        self.map_tables([*due, *evolving], self._start)
 
     def take_up_repaired(self) -> None:
         """Start the stopped tables that a command has repaired since, so that the run need not be restarted.
 
-        If another process has taken such a table over meanwhile, it keeps it; neither run ends.
+        If another process has taken such a table over meanwhile, the table stays with that process, and this run goes on.
         """
 
         def start(table: Table) -> None:
@@ -112,12 +112,12 @@ class TableSteps:
                 log.info("%s stays stopped: %s", table.name, taken)
                 self._stopped.forget(table)
             else:
-                log.info("%s was repaired, and is taken up again", table.name)
+                log.info("%s was repaired: this run serves it again", table.name)
 
         repaired = self._stopped.repaired(self._owned_tables.tables.values())
         if repaired:
             self._owned_tables.new_round()
-            self.each(repaired, start)
+            self.map_tables(repaired, start)
 
     def _start(self, table: Table) -> None:
         if isinstance(table.ownership, Unowned):
@@ -130,11 +130,11 @@ class TableSteps:
         self._owned_tables.admit(table)
 
     def _evolve(self, table: Table) -> None:
-        """Add columns for new fields: first to the ledger, then to Hive's table (by `admit`), and only then are files written."""
+        """Add columns for new fields to the ledger. `admit` adds them to Hive's table, and only then tasks write them."""
         evolution = self._owned_tables.evolution
         if not evolution.is_due(table):
             return
-        if table.aside is not None:  # its columns may be Hive's, and altered since
+        if table.aside is not None:  # somebody may have altered Hive's table meanwhile
             self.settings[table.name] = self._owned_tables.resolve(table)
         change = evolution.changes(table, table.owned.settings)
         if change is not None:
@@ -142,9 +142,9 @@ class TableSteps:
             self.settings[table.name] = self._owned_tables.resolve(table)
 
     def publish(self, table: Table, change: Change) -> TablePublication:
-        """Commit a change, make it visible, and hand its partitions to the registrar without waiting for other tables.
+        """Commit a change, make it visible, and hand its partitions to the registrar.
 
-        Raises the errors that `each` handles, and those that end the run.
+        Raises the errors that `map_tables` handles, and those that end the run.
         """
         published = self._owned_tables.publish(table, change)
         self._registrar.enqueue(published.unregistered)
@@ -153,19 +153,17 @@ class TableSteps:
         return published
 
     def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> None:
-        """Commit the snapshot that records an operator's order as done or refused. Raises as `publish`.
-
-        `result` is that of a replay, which earlier epochs have done.
-        """
+        """Commit the snapshot that records an operator's order with its `result`. Raises as `publish` does."""
         self._registrar.give_up(self._owned_tables.carry_out(table, order, result))
 
-    def hear_registrar(self) -> None:
+    def apply_registrar_events(self) -> None:
+        """Apply the registrar's events since the last call to the tables."""
         for event in self._registrar.take_events():
             match event:
                 case RegisteredInHive(partitions):
-                    self._owned_tables.registered(partitions)
+                    self._owned_tables.note_registered(partitions)
                 case RefusedByHive():
-                    self._owned_tables.refused_by_hive(event)
+                    self._owned_tables.note_refusal(event)
                 case LocationsCorrected(partitions):
                     self._reporter.locations_corrected(partitions)
                 case LocationsLooked():
@@ -189,9 +187,9 @@ class TableSteps:
             self._looks[name] = Looks({**known.right, **right}, known.put_back | put_back)
 
     def keep_places(self) -> None:
-        """Record what the registrar's looks met, retire what was right for long enough, and delete early files (K7, K8).
+        """Record the registrar's looks at locations, retire early places, and delete their files (K7, K8).
 
-        No epoch may be under way.
+        Must not be called while an epoch is under way.
         """
         now = self._wiring.ports.clock.monotonic()
         deletes = now - self._deleted_at >= RECORD_SECONDS
@@ -213,31 +211,32 @@ class TableSteps:
                 log.warning("%s: %s", table.name, problem)
 
         if with_work := [table for table in self._owned_tables.serving() if has_work(table)]:
-            self.each(with_work, keep)
+            self.map_tables(with_work, keep)
 
     def record_idle(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
-        """Record the registrations of `idle` tables, and the complete partitions of `waiting` ones.
+        """Record the registrations of `idle` tables, and the complete partitions of `waiting` tables.
 
-        Tables in `waiting` have records that wait for their flush interval, so their next data epoch records their
-        registrations. While others are busy, this happens only every RECORD_SECONDS, because it delays their epoch.
+        Tables in `waiting` have records that wait for their flush interval; their next data epoch records their registrations.
+        If `is_busy`, other tables are in an epoch, which this delays; so it is done only every RECORD_SECONDS.
         """
         now = self._wiring.ports.clock.monotonic()
         if is_busy and now - self._recorded_at < RECORD_SECONDS:
             return
         self._recorded_at = now
         self.record_registrations(idle)
-        self.each(waiting, lambda table: self._record(table, is_new=False))
+        self.map_tables(waiting, lambda table: self._record(table, is_new=False))
 
     def record_registrations(self, tables: Iterable[Table], ending: bool = False) -> None:
-        """Commit a snapshot without files for each table whose newest one lacks registrations, comparisons with Hive or
-        complete partitions. Certificates that could not be written are tried again as often as the policy is asked.
+        """Commit a snapshot without files for each table with new registrations, comparisons with Hive or complete partitions.
+
+        Certificates that could not be written are tried again whenever the completion policy is asked.
         """
 
         def record(table: Table) -> None:
             is_new = bool(table.owned.registered) or self._owned_tables.newly_compared(table)
             self._record(table, is_new=is_new, ending=ending)
 
-        self.each(tables, record)
+        self.map_tables(tables, record)
 
     def _record(self, table: Table, *, is_new: bool, ending: bool = False) -> None:
         """Commit a snapshot if `is_new`, or if a partition became complete."""
@@ -250,10 +249,12 @@ class TableSteps:
             self._owned_tables.certify_again(table)
 
     def look_for_fence(self) -> None:
-        """Check now and then whether this run was fenced, which an idle run would not learn from commits. Raises Fenced."""
+        """Check every FENCE_SECONDS whether this run was fenced, because an idle run commits nothing. Raises Fenced."""
         now = self._wiring.ports.clock.monotonic()
         if now - self._looked_at < FENCE_SECONDS:
             return
         self._looked_at = now
         files = self._wiring.ports.files
-        self.each(self._owned_tables.serving(), lambda table: list_own_directory(files, table.owned.ledger))
+        self.map_tables(
+            self._owned_tables.serving(), lambda table: list_own_directory(files, table.owned.ledger)
+        )

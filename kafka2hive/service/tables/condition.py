@@ -102,7 +102,7 @@ class RunConditions:
 
     @property
     def was_fenced(self) -> bool:
-        """Whether another run took its tables over."""
+        """Return whether another run took its tables over."""
         return self.end is not None and self.end.exit_code == ExitCode.FENCED
 
     def of(self, table: str) -> TableCondition | None:

@@ -1,4 +1,4 @@
-"""Whether a live run has stopped a table that it owns; then a command may repair the table while the run is alive."""
+"""Return whether a live run has stopped a table that it owns; then a command may repair the table while the run is alive."""
 
 from collections.abc import Callable
 
@@ -28,9 +28,9 @@ def stopped_by_its_run(wiring: Wiring) -> Callable[[LiveOwner, View], bool]:
 
 
 def is_stop_of(state: object, generation: Generation) -> bool:
-    """Whether the table was stopped after this take-over. A stop before it is over: the run has taken the table over again since.
+    """Return whether the table was stopped after this take-over. An earlier stop has ended with the take-over.
 
-    If the run made the generation, both times are by its clock, to the second.
+    If the run made the generation, both times are by the run's clock, to the second.
     """
     return (
         isinstance(state, Stopped)

@@ -54,7 +54,7 @@ def effective_columns(
 
 
 def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
-    """Whether the table's columns may follow the schemas that its records name by id."""
+    """Return whether the table's columns may follow the schemas that its records name by id."""
     own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema}
     return (
         rule.schema_evolution != "ignore"

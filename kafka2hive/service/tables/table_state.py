@@ -236,7 +236,7 @@ class Table:
 
     @property
     def ownership(self) -> Unowned | Owned:
-        """Whether the ledger is owned, also while the table is set aside."""
+        """Return whether the ledger is owned, also while the table is set aside."""
         state = self.state
         return state.ownership if isinstance(state, SetAside) else state
 
@@ -297,7 +297,7 @@ class Table:
                 return last
 
     def is_waiting(self, now: float) -> bool:
-        """Whether the table is set aside and its wait is not over."""
+        """Return whether the table is set aside and its wait is not over."""
         aside = self.aside
         return aside is not None and now < aside.until
 
@@ -311,6 +311,6 @@ class Table:
 
     @property
     def is_held(self) -> bool:
-        """Whether the table is taken over, and Hive's table matches the map."""
+        """Return whether the table is taken over, and Hive's table matches the map."""
         ownership = self.ownership
         return isinstance(ownership, Owned) and ownership.admitted

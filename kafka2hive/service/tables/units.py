@@ -43,7 +43,7 @@ class PartitionUnits:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there are files that no unit has been ordered for."""
+        """Return whether there are files that no unit has been ordered for."""
         return bool(self._waiting)
 
     @property

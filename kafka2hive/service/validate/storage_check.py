@@ -108,7 +108,7 @@ def _existing_ancestor(files: FileSystem, place: str) -> str:
 
 
 def _is_directory(files: FileSystem, path: str) -> bool:
-    """Whether `path` exists. Raises TableError if it is a file."""
+    """Return whether `path` exists. Raises TableError if it is a file."""
     try:
         status = files.stat(path)
     except NotFound:

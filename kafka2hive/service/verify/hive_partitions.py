@@ -109,7 +109,7 @@ def wrong_registration(partition: HivePartition, metastore: Metastore) -> str | 
 
 
 def _agrees(text: bytes, snapshot: Snapshot, certificate: Certificate) -> bool:
-    """Whether the file `text` says what the snapshot's `certificate` line says."""
+    """Return whether the file `text` says what the snapshot's `certificate` line says."""
     try:
         document = json.loads(text)
     except ValueError:

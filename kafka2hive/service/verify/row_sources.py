@@ -133,7 +133,7 @@ def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.S
 
 
 def is_readable(data: bytes, path: str, plain: PlainLines | None) -> bool:
-    """Whether the file's schema can be read."""
+    """Return whether the file's schema can be read."""
     try:
         file_schema(data, path, plain)
     except UNREADABLE:

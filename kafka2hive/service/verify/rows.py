@@ -37,11 +37,11 @@ class PlaceColumns:
 
     @property
     def complete(self) -> bool:
-        """Whether a row's origin follows from its columns alone."""
+        """Return whether a row's origin follows from its columns alone."""
         return self.topic is not None and self.partition is not None
 
     def tells_apart(self, ranges: Sequence[OffsetRange]) -> bool:
-        """Whether these columns determine the origin of every row of these ranges."""
+        """Return whether these columns determine the origin of every row of these ranges."""
         topics = {r.topic_partition.topic for r in ranges}
         numbers = {r.topic_partition.number for r in ranges}
         return (self.topic is not None or len(topics) <= 1) and (

@@ -39,7 +39,7 @@ class Unit:
 
     @property
     def lacks_bounds(self) -> bool:
-        """Whether the task decided by bounds that are unknown, because the ledger was rebuilt since."""
+        """Return whether the task decided by bounds that are unknown, because the ledger was rebuilt since."""
         return self.bounds is None and any(a.bad < a.dead_lettered for a in self.accounts.values())
 
     @property

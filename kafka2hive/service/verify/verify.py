@@ -151,7 +151,7 @@ class TableAudit:
         return [table_result]
 
     def _is_selected(self, history: History) -> bool:
-        """Whether the table is requested, in the map, or was ever written by the map's service."""
+        """Return whether the table is requested, in the map, or was ever written by the map's service."""
         service_map = self.wiring.map
         names = {*self.request.tables, *(rule.table for rule in service_map.tables)}
         return history.newest.table in names or service_map.service in {s.service for s in history.all}

@@ -124,6 +124,6 @@ def test_a_signal_while_java_starts_ends_the_run_with_its_code_and_kills_the_jvm
     )
     ended = command_as_process("run", write_map(installation))
     assert ended.code == 128 + number
-    assert "interrupted while Spark started: nothing was touched" in ended.log
+    assert "interrupted while Spark started: nothing was changed" in ended.log
     assert "Traceback" not in ended.log
     assert not psutil.pid_exists(int((installation / "spark/pid").read_text()))

@@ -1,4 +1,4 @@
-"""What a run shows while it makes progress: its heartbeat, its tables' conditions, systemd's watchdog messages."""
+"""The signs of life of a run that makes progress: its heartbeat, its tables' conditions, messages to systemd's watchdog."""
 
 import logging
 import os
@@ -35,9 +35,9 @@ GIVE_UP_SECONDS = 900.0
 
 
 class Liveness:
-    """Shows that one run is alive. Nothing is written before `begin`.
+    """Shows that one run is alive. It writes nothing before `begin`.
 
-    `owner` is the run's name in its heartbeats, `decoder` the driver's decoder, `health` what the endpoint answers with.
+    `owner` is the run's name in its heartbeats, `decoder` the driver's decoder, `health` the state that the endpoint reports.
     """
 
     def __init__(self, wiring: Wiring, owner: str, decoder: str = "", health: Health | None = None) -> None:
@@ -56,18 +56,18 @@ class Liveness:
         self._health = health or Health()
         self._shown_at = 0.0
         self.most_tasks: Callable[[], int | None] = lambda: None
-        """Returns the most tasks of an epoch; set once the epoch loop exists."""
+        """Returns the most tasks of an epoch; the run sets it when the epoch loop exists."""
         self._tidied = False
         self._ended = False
 
     def begin(self) -> None:
-        """Send the first heartbeat. The time that Spark took to start does not count as time without progress."""
+        """Send the first heartbeat, and begin to measure progress: Spark's start does not count."""
         self._health.progress()
         self._heartbeat.send()
 
     @contextmanager
     def heartbeats(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
-        """Send heartbeats from another thread during the first take-over, which may take long, while it makes progress."""
+        """Send heartbeats from another thread as long as the first take-over makes progress, because it may take long."""
         done = threading.Event()
 
         def beat() -> None:
@@ -113,9 +113,9 @@ class Liveness:
         self._notifier.stopping()
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
-        """Show how the run ended and in which state it leaves its tables, and delete its heartbeat; only the first call counts.
+        """Write how the run ended and the last conditions of its tables, and delete its heartbeat. Only the first call counts.
 
-        With None nothing is shown, because another run owns the tables or this one did not begin.
+        If `end` is None, nothing is written: another run owns the tables, or this run did not begin.
         """
         if self._ended:
             return
@@ -142,11 +142,11 @@ class Liveness:
 class ConditionTeller:
     """Writes the conditions of a run's tables for `status`. Only one thread may use it.
 
-    The time of a table's next try is computed once each time it is set aside, so that it does not change meanwhile.
+    The time of a table's next try is computed once when the table is set aside, so that the text stays the same.
     """
 
     def __init__(self, files: ConditionFiles, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
-        """`fingerprint` is that of the run's map."""
+        """`fingerprint` identifies the content of the run's map."""
         self._files = files
         self._decoder = decoder
         self._clock = clock
@@ -165,7 +165,7 @@ class ConditionTeller:
         self._files.show(encode(self._shown))
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
-        """Write how the run ended and its tables' last conditions, except for tables that it never tried to start."""
+        """Write how the run ended, and the last conditions of the tables that it tried to start."""
         reached = [table for table in tables if table.aside or isinstance(table.ownership, Owned)]
         conditions = tuple(self._condition(table) for table in reached)
         self._files.end(None if end is None else encode(replace(self._conditions_now(conditions), end=end)))
@@ -188,7 +188,7 @@ class ConditionTeller:
         return TableCondition(table.name, state, missing + warnings)
 
     def _state(self, table: Table) -> RunState:
-        """Return a table's state: after a failure it is Retrying until it has published or has no records to read.
+        """Return a table's state. After a failure it is Retrying until the table has published or has read all records.
 
         Records behind an open transaction do not count.
         """
@@ -209,7 +209,7 @@ class ConditionTeller:
         return retrying
 
     def _since(self, name: str, aside: SetAside) -> str:
-        """Return when this stop was first shown; an earlier stop of the table does not count, since it was repaired."""
+        """Return when this stop was first written. An earlier stop of the table does not count, because it was repaired."""
         error, since = self._stops.get(name, (None, ""))
         if error is not aside.error:
             since = self._now()

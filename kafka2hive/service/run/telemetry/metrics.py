@@ -25,7 +25,7 @@ class EpochWatcher:
     """Reports each epoch as a progress line and metrics, and logs once how long the first visible rows took."""
 
     def __init__(self, metrics: ServiceMetrics, clock: Clock, hive: bool) -> None:
-        """Start the run's time. `hive`: the map has a hive section."""
+        """Begin to measure the run's time. `hive` says whether the map has a hive section."""
         self._metrics = metrics
         self._clock = clock
         self._began = clock.monotonic()
@@ -55,15 +55,15 @@ class EpochWatcher:
         self._metrics.observe_moves(started.table, started.moves)
 
     def locations_corrected(self, partitions: Collection[HivePartition]) -> None:
-        for each in sorted(partitions):
+        for partition in sorted(partitions):
             log.warning(
-                "%s partition %s had another location in Hive and was set to %s again: a statement such as ANALYZE TABLE"
+                "%s partition %s had a wrong location in Hive and was set to %s again: a statement such as ANALYZE TABLE"
                 " that began before the partition moved writes the old location back; its late rows were hidden meanwhile",
-                each.table,
-                each.path,
-                each.location,
+                partition.table,
+                partition.path,
+                partition.location,
             )
-            self._metrics.observe_location_corrected(each.table)
+            self._metrics.observe_location_corrected(partition.table)
 
     def compaction(self, table: str, moved: bool) -> None:
         self._metrics.observe_compaction(table, moved=moved)
@@ -79,7 +79,7 @@ class EpochWatcher:
         )
 
     def idle(self, tables: list[Table], refused_topics: int = 0) -> None:
-        """Report lag, pending registrations, set-aside tables and topics without a table, also if there was no epoch."""
+        """Report lag, pending registrations, set-aside tables and topics without a table. It is called also between epochs."""
         now = self._clock.epoch_ms() / 1000
         for table in tables:
             if (state := table.last_state) is not None:
@@ -101,7 +101,7 @@ class EpochWatcher:
 
 
 def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: bool) -> EpochNumbers:
-    """Return the report's numbers. `fresh` holds, by table, what Freshness returned; without Hive no partition is overdue."""
+    """Return the report's numbers. `fresh` has the freshness of each table. Without `hive`, partitions are never overdue."""
     tables = {t.name: t for t in report.tables}
     return EpochNumbers(
         number=report.number,
@@ -146,18 +146,18 @@ def _run_epoch(report: EpochReport, numbers: EpochNumbers, published_at: str) ->
 
 
 class Freshness:
-    """How long records may have waited for each table, in seconds, as far as this run's looks at Kafka show it."""
+    """Estimates for how many seconds a table's oldest unread record may have waited, from this run's looks at Kafka."""
 
     def __init__(self) -> None:
         self._caught_up: dict[str, float] = {}
         self._waiting: dict[str, float] = {}
 
     def of(self, table: Table, now: float) -> float | None:
-        """Return 0 if nothing waits, None if the lag is not known yet. `now` is in Unix seconds.
+        """Return the seconds: 0 if no records wait, None if the lag is not known yet. `now` is in Unix seconds.
 
-        Otherwise it is the age of the newest record in the table, or the time since nothing waited if that is shorter,
-        because the last record of a quiet topic says nothing about one that came just now. For a table that has no row and
-        never caught up it is the time since records were first seen to wait.
+        If records wait, the result is the age of the newest record in the table, or the time since the table last had no lag,
+        whichever is shorter: the newest record of a quiet topic is old, but the next one may have come just now. For a table
+        without rows that never caught up, it is the time since records were first seen to wait.
         """
         if table.lag is None:
             return None
@@ -199,9 +199,9 @@ class GroupFollower:
             self._thread = self._background.start("group-offsets", self._work)
 
     def end(self, seconds: float, ended_by: Exception | None) -> None:
-        """Commit the newest positions within `seconds`; nothing more is committed if the run was fenced.
+        """Commit the newest positions within `seconds`, but nothing if the run was fenced.
 
-        The process that fenced it may have set the group back, as `reset --takeover` does.
+        The process that fenced the run may have set the group back, as `reset --takeover` does.
         """
         with self._condition:
             if isinstance(ended_by, Fenced | TakeOverLost):
@@ -220,7 +220,7 @@ class GroupFollower:
                     log.warning("the consumer group's offsets are not committed: %s", error.message)
 
     def _next(self) -> dict[TopicPartition, int] | None:
-        """Wait for newer offsets and return them; None if the run ends and all were committed."""
+        """Wait for newer offsets and return them; None if the run ends and all offsets are committed."""
         with self._condition:
             self._condition.wait_for(lambda: self._offsets is not None or self._ending)
             offsets, self._offsets = self._offsets, None

@@ -1,4 +1,4 @@
-"""What a run reports about its records: changed values, decoding in Python, unmapped fields, partitions far in the future."""
+"""Watches over a run's records: changed values, decoding in Python, unmapped fields, partitions far in the future."""
 
 import logging
 from collections import Counter
@@ -21,10 +21,10 @@ _MOST_NAMED = 5
 WARNED_BY = "decoder"
 _FAR_DAYS = 366
 _LONGEST_DAYS = {"year": 366, "month": 31, "week": 7}
-"""The days that a period may have; the others have one at most."""
+"""The most days of a period; shorter periods are not listed and count as one day."""
 WORDS = {
     "default": "missing or null, so the column's default",
-    "unknown_enum": "numbers that their enum has no name for (unknown_enum)",
+    "unknown_enum": "numbers without a name in their enum (unknown_enum)",
     "fraction": "times cut to microseconds (fraction: truncate)",
 }
 
@@ -54,7 +54,7 @@ class ChangedValuesWatch:
 
 
 class DecoderWatch:
-    """Warns about tables whose tasks lack the compiled decoder; silent if the driver lacks it too: the run has logged that."""
+    """Warns about tables whose tasks lack the compiled decoder, unless the driver lacks it, too, which the run has logged."""
 
     def __init__(self, driver: DecoderInUse) -> None:
         self._driver = driver
@@ -78,7 +78,7 @@ class DecoderWatch:
 
 @dataclass(slots=True)
 class _Field:
-    """One field: first met at `since` (ISO 8601 UTC, the run's clock), with an `example` of that epoch."""
+    """A field that the columns do not take: met first at `since` (ISO 8601 UTC), with an `example` of that epoch."""
 
     since: str
     example: UnmappedField
@@ -96,36 +96,35 @@ class _FieldsOfTable:
         new = []
         self.looked_at += unmapped.looked_at
         self.epochs += 1
-        for one in unmapped.fields:
-            if one.name not in self.fields:
+        for field_seen in unmapped.fields:
+            if field_seen.name not in self.fields:
                 if len(self.fields) == MOST_FIELDS:
                     continue
-                self.fields[one.name] = _Field(now, one)
-                new.append(one.name)
-            self.fields[one.name].records += one.records
+                self.fields[field_seen.name] = _Field(now, field_seen)
+                new.append(field_seen.name)
+            self.fields[field_seen.name].records += field_seen.records
         return new
 
     def text(self) -> str:
-        """Describe the fields: the newest first, and of those the most frequent first."""
-        order = sorted(self.fields.values(), key=lambda one: one.records, reverse=True)
-        order.sort(key=lambda one: one.since, reverse=True)
+        """Describe the fields, the newest first; of equally new fields, the most frequent first."""
+        order = sorted(self.fields.values(), key=lambda field_seen: field_seen.records, reverse=True)
+        order.sort(key=lambda field_seen: field_seen.since, reverse=True)
         named = "; ".join(map(self._text, order[:_MOST_NAMED]))
         more = f"; and {len(order) - _MOST_NAMED} more" if len(order) > _MOST_NAMED else ""
-        return f"no column takes {counted(len(order), 'field')} of the records: {named}{more}"
+        return f"{counted(len(order), 'field')} of the records without a column: {named}{more}"
 
-    def _text(self, one: _Field) -> str:
-        place = f"{one.example.topic_partition}@{one.example.offset}"
-        return (
-            f"{printable(one.example.name)} (since {one.since}, {self._share(one)} of records, e.g. {place})"
-        )
+    def _text(self, field_seen: _Field) -> str:
+        place = f"{field_seen.example.topic_partition}@{field_seen.example.offset}"
+        name = printable(field_seen.example.name)
+        return f"{name} (since {field_seen.since}, {self._share(field_seen)} of records, e.g. {place})"
 
-    def _share(self, one: _Field) -> str:
-        percent = 100 * one.records / max(self.looked_at, 1)
+    def _share(self, field_seen: _Field) -> str:
+        percent = 100 * field_seen.records / max(self.looked_at, 1)
         return "under 1 %" if percent < 1 else f"{min(percent, 100):.0f} %"
 
 
 class UnmappedFieldsWatch:
-    """Counts the fields of records that no column takes, since the run began."""
+    """Counts the fields of records that the columns do not take, since the run began."""
 
     def __init__(self, metrics: ServiceMetrics, clock: Clock) -> None:
         self._metrics = metrics
@@ -152,9 +151,10 @@ class UnmappedFieldsWatch:
 
 
 class FutureWatch:
-    """Warns about files in partitions more than a leap year ahead of the newest record of their epoch, until the run ends.
+    """Warns about files in partitions more than a leap year ahead of the newest record of their epoch.
 
-    Most of them come from a wrong clock or a wrong unit; `bucket.max_future` refuses such records.
+    The cause is mostly a wrong clock or a wrong unit; `bucket.max_future` refuses such records. A warning stays until the run
+    ends.
     """
 
     def __call__(self, report: EpochReport) -> None:
@@ -172,7 +172,7 @@ class FutureWatch:
 
 
 def _far_ahead(table: Table, part: TableReport) -> set[str]:
-    """Return the partitions of the epoch's data files whose periods begin that far ahead; a path without a period is left out."""
+    """Return the partitions of the epoch's data files that are too far ahead; paths without a period are left out."""
     bucketing, newest_ms = table.rule.bucketing, part.outcome.change.newest_ms
     path = read_bucket_path(bucketing.path)
     period = period_of(path)

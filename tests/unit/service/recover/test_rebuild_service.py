@@ -288,14 +288,14 @@ def test_a_ledger_that_another_rebuilding_made_is_not_taken_for_ones_own(lost_le
                 raise
 
     wiring = replace(wiring, ports=replace(wiring.ports, files=Overtaken(done=False, silent=1)))
-    with pytest.raises(ManualActionRequired, match="nothing is rebuilt over a ledger"):
+    with pytest.raises(ManualActionRequired, match="a ledger is rebuilt only if it is lost"):
         rebuilt(wiring)
 
 
 def test_where_a_ledger_is_there_nothing_is_read_and_nothing_is_planned(lost_ledger: Service) -> None:
     rebuilt(lost_ledger.wiring)
     unread = replace(lost_ledger.wiring, map=replace(lost_ledger.wiring.map, tables=()))
-    with pytest.raises(ManualActionRequired, match="nothing is rebuilt over a ledger"):
+    with pytest.raises(ManualActionRequired, match="a ledger is rebuilt only if it is lost"):
         rebuild_ledger(unread, TABLE, (), plan_only=True, take_over=True, kafka=_no_kafka)
 
 

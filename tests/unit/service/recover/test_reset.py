@@ -274,7 +274,7 @@ def test_a_ledger_that_was_put_back_meanwhile_is_left_alone(service: Service, tm
     (local(wiring.paths(TABLE).table_directory) / generation.name).mkdir()
     local(service.files[0].hive_partition.location).mkdir()  # its data
     before = tree(tmp_path)
-    with pytest.raises(ManualActionRequired, match=r"reset of air\.flights put the ledger away") as stop:
+    with pytest.raises(ManualActionRequired, match=r"reset of air\.flights has put the ledger away") as stop:
         start_over(wiring, Kafka(), move=True)
     assert stop.value.code == "reset.conflict" and tree(tmp_path) == before
 

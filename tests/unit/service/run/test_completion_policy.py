@@ -170,11 +170,11 @@ def test_a_policy_of_others_sees_a_default_partition_as_none_and_paths_without_a
         ("nothing", "plugin.failed", "TypeError"),
         ("mute", "plugin.failed", "Mute: "),
         ("unreadable", "plugin.failed", "ValueError: no text"),
-        ("few", "plugin.result", r"complete gave \[True\] for 2 partitions"),
-        ("many", "plugin.result", r"complete gave \[True, True, True\] for 2 partitions"),
-        ("numbers", "plugin.result", r"complete gave \[1, 0\] for 2"),
-        ("map", "plugin.result", r"complete gave \[0, 1\] for 2"),
-        ("none", "plugin.result", r"complete gave \[True, None\] for 2"),
+        ("few", "plugin.result", r"complete\(\) returned \[True\] for 2 partitions"),
+        ("many", "plugin.result", r"complete\(\) returned \[True, True, True\] for 2 partitions"),
+        ("numbers", "plugin.result", r"complete\(\) returned \[1, 0\] for 2"),
+        ("map", "plugin.result", r"complete\(\) returned \[0, 1\] for 2"),
+        ("none", "plugin.result", r"complete\(\) returned \[True, None\] for 2"),
     ],
 )
 def test_a_policy_that_is_wrong_is_an_error_of_its_table_whatever_it_does(

@@ -391,7 +391,7 @@ def test_a_field_that_comes_up_later_is_a_warning_and_stands_in_status(
     (told,) = caplog.records
     assert told.levelno == logging.WARNING
     assert watched.table.warnings["unmapped fields"] == (
-        "no column takes 1 field of the records: colour (since 2025-11-21T08:00:00Z, 10 % of records, e.g. t-1@7)",
+        "1 field of the records without a column: colour (since 2025-11-21T08:00:00Z, 10 % of records, e.g. t-1@7)",
     )
     watched.fields(1_000, *(one(f"f{n}\x1b", 1, n) for n in range(150)))
     assert watched.gauge() == 100

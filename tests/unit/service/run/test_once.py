@@ -82,7 +82,7 @@ def test_a_table_whose_tasks_die_is_set_aside_and_its_offsets_are_named_as_every
         loop.on_failed(next_epoch(loop).number, "SIGKILL")
     aside = owned_tables.tables["air.early"].aside
     assert aside is not None and aside.error.code == "task.killed"
-    assert "the plan was early-0@[0, 7): SIGKILL" in aside.error.message
+    assert "they read early-0@[0, 7): SIGKILL" in aside.error.message
 
 
 def test_the_number_of_tasks_follows_the_executors_from_plan_to_plan(
@@ -349,7 +349,7 @@ def test_what_hive_takes_does_not_take_a_table_up_that_needs_a_person(tmp_path: 
     run(loop, next_epoch(loop))
     early, day = owned_tables.tables["air.early"], HivePartition("air.early", "dt=2026-11-24", "file:///w/dt")
     refused = RefusedByHive("air.early", TableError("hive.refused", "no"), frozenset({day}))
-    owned_tables.refused_by_hive(refused)
+    owned_tables.note_refusal(refused)
     owned_tables.set_aside(early, ManualActionRequired("ledger.missing", "gone", "mend"))
     hive.events.append(RegisteredInHive(frozenset({day})))
     loop.plan()

@@ -93,7 +93,7 @@ def test_a_service_warns_of_a_transaction_that_stays_open_until_it_is_over(
         loop.plan()
     assert (early.held, early.warnings["transactions"]) == (HeldRecords(), ())
     told = [line for line in caplog.messages if line.startswith("early-0: ")]
-    assert told == [warning, "early-0: the transaction is over, its records can be read"]
+    assert told == [warning, "early-0: the transaction is over, and readers get the records"]
 
 
 def test_of_a_table_that_is_set_aside_nothing_is_said_of_transactions(tmp_path: Path) -> None:

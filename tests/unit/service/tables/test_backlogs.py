@@ -133,7 +133,7 @@ def test_a_start_changed_after_the_first_positions_is_warned_about_once(
     for _ in range(2):
         assert ledger.ranges(table, logs("id")) == (OffsetRange(ZERO, 50, 80), OffsetRange(ONE, 50, 80))
     (warning,) = [record.getMessage() for record in caplog.records]
-    assert "the map's start is earliest now, the table began with latest" in warning
+    assert "the map's start is earliest now, but the table began with latest" in warning
     assert "`kafka2hive reset --table d.t`" in warning
     assert table.warnings["positions"] == (warning.removeprefix("d.t: "),), "status does not show it"
 

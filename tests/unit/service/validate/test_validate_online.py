@@ -80,7 +80,7 @@ def test_a_table_that_another_ledger_root_feeds_is_an_error(tmp_path: Path, brok
     before = tree(tmp_path)
     code, found = checks((), service.map)
     assert (code, found["ledger", TABLE]["code"]) == (78, "ledger.vanished")
-    assert "another service or ledger root feeds this table" in found["ledger", TABLE]["message"]
+    assert "a service with another ledger root feeds this table" in found["ledger", TABLE]["message"]
     assert tree(tmp_path) == before
 
 
