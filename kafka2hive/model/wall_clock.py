@@ -1,7 +1,7 @@
 """Convert instants to the wall clock of a time zone, whole columns at a time.
 
-Arrow's kernel knows a zone's changes only up to 2037, because it ignores the rule for later times in time zone files
-(RFC 8536), and takes later summers for winter. Python's zoneinfo converts those instants one by one.
+Arrow's kernel is wrong for instants after 2037: it ignores the rule for later times in time zone files (RFC 8536), and so
+misses summer time. Python's zoneinfo converts these instants one by one.
 """
 
 import datetime
@@ -36,7 +36,7 @@ def check_zone(zone: str) -> None:
 def wall_clock(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     """Return the wall clock of `zone` as naive microseconds. `instants` are timestamps in microseconds; naive ones are UTC.
 
-    For instants outside the years 1 to 9999 the result is some value outside of them.
+    For an instant outside the years 1 to 9999, the result is outside these years, too, but not meaningful.
     """
     if zone == "UTC":
         return instants.cast(NAIVE)

@@ -17,7 +17,7 @@ from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.writer_schema import WriterId
 
 NEVER = -1
-"""The offset in ClientCounts if the client reported none."""
+"""An offset in ClientCounts that the client did not report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

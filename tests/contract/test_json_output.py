@@ -54,7 +54,7 @@ from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResul
 from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
 from kafka2hive.service.recover.compaction import CompactedPartition, CompactRequest, CompactResult
 from kafka2hive.service.recover.order import OrderAnswer
-from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, of_order
+from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, result_of_order
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
@@ -446,7 +446,7 @@ def _replay_by_order() -> ReplayResult:
         epoch=47,
         result=counts.result,
     )
-    return of_order(record)
+    return result_of_order(record)
 
 
 def _compacted() -> CompactResult:

@@ -4,6 +4,7 @@ from tests.mutants.text_mutant import mistakes
 
 AUDIT = "kafka2hive.service.verify.history"
 LINES = "kafka2hive.service.verify.snapshot_lines"
+FILE_LINES = "kafka2hive.service.verify.file_lines"
 CERTIFY = "kafka2hive.ledger.certify"
 CLEANUP = "kafka2hive.ledger.cleanup"
 COMMIT = "kafka2hive.ledger.epoch"
@@ -35,7 +36,7 @@ LEDGER = (
         ),
     ),
     *mistakes(
-        LINES,
+        FILE_LINES,
         "tests/unit/ledger/test_audit_of_losses.py",
         (
             "a file of an epoch with a recorded loss may name any offsets",

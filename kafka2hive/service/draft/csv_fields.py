@@ -18,7 +18,7 @@ DELIMITERS = (",", "\t", ";", "|")
 SHARE = 0.9
 """The share of the records that must have the same number of fields."""
 LONGEST = 64 * 1024
-"""Longer values, in bytes, are not read as CSV."""
+"""The most bytes of a value that is read as CSV."""
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -27,10 +27,10 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def fields_of(values: Sequence[bytes]) -> tuple[str, list[list[str | None]]] | None:
-    """Return the delimiter, and the fields of the records with the usual number of fields; None if it is not CSV.
+    """Return the delimiter, and the fields of the records with the most frequent number of fields; None if it is not CSV.
 
-    At least a SHARE of the records must have the same number of fields, two or more. If several delimiters fit, the one with
-    the most fields is taken.
+    At least a SHARE of the records must have the same number of fields, two or more. If several delimiters fit, the delimiter
+    that gives the most fields is taken.
     """
     texts = [text for value in values if (text := _text(value)) is not None]
     best: tuple[str, list[list[str | None]]] | None = None
@@ -46,17 +46,17 @@ def fields_of(values: Sequence[bytes]) -> tuple[str, list[list[str | None]]] | N
 
 
 def lines_of(values: Sequence[bytes]) -> list[bytes]:
-    """Split all values into lines of CSV; a line break in quotes does not end a line."""
+    """Return the CSV lines of all values. A line break in quotes does not end a line."""
     short = [value for value in values if len(value) <= LONGEST]
     lines: list[bytes] = CsvLines(CsvOptions()).split(pa.array(short, pa.binary())).texts.to_pylist()
     return lines
 
 
 def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
-    """Return the fields of the header line among the rows; empty if no row is one.
+    """Return the fields of the header line among the rows; empty if the rows lack a header line.
 
-    A header has a distinct name in each column, and in at least one column it is the only plain text among numbers,
-    booleans, days or times. Only in such a column may the name be a single letter.
+    A header line has a distinct name in each column. In at least one column, its name is the only plain text, and all other
+    values are numbers, booleans, days or times. Only in such a column may the name be a single letter.
     """
     columns = list(zip(*rows, strict=True))
     plain = [{text for text in texts if text is not None and _is_plain(text)} for texts in columns]
@@ -76,26 +76,26 @@ def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
 def documents_of_fields(rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:
     """Return each row as an object with the keys field_1, field_2, ..
 
-    A column becomes numbers or booleans if all of its texts are such.
+    A column becomes numbers if all its texts are numbers, and booleans if all its texts are booleans.
     """
     columns = [_typed(texts) for texts in zip(*rows, strict=True)]
     return [{f"field_{n}": value for n, value in enumerate(row, 1)} for row in zip(*columns, strict=True)]
 
 
 def _are_names(row: Sequence[str]) -> bool:
-    """Return whether all are distinct names; the first may be empty, because pandas writes an index without a name so."""
+    """Return whether all texts are distinct names. The first may be empty, as pandas writes it for an index without a name."""
     names = row[1:] if not row[0] else row
     return len(set(row)) == len(row) and all(map(_NAME.fullmatch, names))
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether it is not a number, boolean, day or time."""
+    """Return whether the text is not a number, boolean, day or time."""
     (value,) = _typed([text])
     return isinstance(value, str) and kind_of_text(value) == "string"
 
 
 def _text(value: bytes) -> str | None:
-    if len(value) > LONGEST or value[:1] in (b"{", b"["):  # broken JSON, or JSON that is no object
+    if len(value) > LONGEST or value[:1] in (b"{", b"["):  # a JSON array, or broken JSON
         return None
     try:
         return value.decode()

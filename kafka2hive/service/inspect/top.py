@@ -1,7 +1,7 @@
 """`kafka2hive top`: repeated readings of a service's tables by the code of `status`, in bounded time. Only reads.
 
-A reading costs several NameNode calls per table, so it covers the tables on the screen, and as many others, those with the
-oldest figures first, as fit in READ_SECONDS. Figures of a system that does not answer stay as they were.
+A reading costs several NameNode calls per table. So it covers the tables on the screen first, then the tables with the oldest
+figures until READ_SECONDS have passed. If a system does not answer, its last figures stay.
 """
 
 import re
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from kafka2hive.service.inspect.dead_letters import LetterPage
 
 READ_SECONDS = 1.0
-"""How long a reading may take for the tables that are not on the screen."""
+"""The time that a reading may take for the tables that are not on the screen."""
 FIRST_TABLES = 20
-"""How many tables the first reading covers; how long it takes decides about the next one."""
+"""The most tables of the first reading; its duration decides how many the next reading covers."""
 RATE_SECONDS = 600.0
-"""A rate does not count epochs that are older."""
+"""The age up to which epochs count in a rate."""
 LETTERS = 20
 METRICS_SECONDS = 1.0
 
@@ -39,7 +39,7 @@ _SERVICE = re.compile(r'^kafka2hive_service_info\{service="([^"]+)"\}', re.MULTI
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What a table's last epochs read, per second up to now."""
+    """The records and bytes per second that a table's last epochs have read."""
 
     records: float
     bytes: float
@@ -47,10 +47,12 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class TopRow:
-    """One table, as last read at `read_at` (Unix seconds; 0: never, so that only the run's report is known).
+    """The figures of one table at its last reading.
 
-    `table` is None if it has no ledger or was not read yet. `lag` is kept while Kafka does not answer. `error` is set if the
-    last reading could not read the ledger.
+    - `read_at`: the time of the reading (Unix seconds); 0 before the first, when only a live run's report is known.
+    - `table`: None if the table has no ledger or was not read yet.
+    - `lag`: the last known lag, also while Kafka does not answer.
+    - `error`: set if the last reading could not read the ledger.
     """
 
     name: str
@@ -65,7 +67,7 @@ class TopRow:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A system that did not answer: its figures are of `since` (Unix seconds; 0: it has never answered)."""
+    """A system that did not answer. Its figures are from the time `since` (Unix seconds), 0 if it has never answered."""
 
     system: str
     since: float
@@ -74,9 +76,9 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All tables of a service at `at` (Unix seconds), and what did not answer.
+    """All tables of a service at `at` (Unix seconds), and the systems that did not answer.
 
-    `phases` has the mean seconds of each phase in the epochs between the last two readings; if there were none, in earlier ones.
+    `phases` has the mean seconds of each phase in the epochs between the last two readings with new epochs.
     """
 
     service: str
@@ -91,9 +93,9 @@ class Reading:
 
 
 def rate_of(epochs: Sequence[EpochStatus], now: float) -> Throughput | None:
-    """Return what these epochs (the newest first) read per second from the oldest one's end up to `now`.
+    """Return the throughput of these epochs (newest first), measured from the end of the oldest epoch up to `now`.
 
-    Epochs of more than RATE_SECONDS ago do not count. None if fewer than two epochs are known.
+    Epochs that are older than RATE_SECONDS do not count. None if fewer than two epochs are known.
     """
     if len(epochs) < 2:
         return None
@@ -111,14 +113,14 @@ def rate_of(epochs: Sequence[EpochStatus], now: float) -> Throughput | None:
 def next_tables(
     visible: Collection[str], read_at: Mapping[str, float], names: Collection[str], room: int
 ) -> list[str]:
-    """Return the tables of `names` to read now: the visible ones, then up to `room` whose reading is oldest. Pure."""
+    """Return the tables to read now: the visible tables, then up to `room` tables with the oldest readings. Pure."""
     first = [name for name in names if name in set(visible)]
     others = sorted(set(names) - set(first), key=lambda name: (read_at.get(name, 0.0), name))
     return first + others[:room]
 
 
 class TopReader:
-    """Reads one service again and again; one thread may call it. It keeps what was read until it is read anew.
+    """Reads one service again and again, and keeps each table's figures until its next reading. Only one thread may use it.
 
     `kafka` returns a client for one reading.
     """
@@ -142,7 +144,7 @@ class TopReader:
         return self._read(lambda names: names, None)
 
     def read(self, visible: Collection[str]) -> Reading:
-        """Read the visible tables and some of the others. A lost service is a silence in the result, never an error."""
+        """Read the visible tables and some others. If a system does not answer, the result has a Silence; never raises."""
 
         def chosen(names: list[str]) -> list[str]:
             return next_tables(visible, {n: row.read_at for n, row in self._rows.items()}, names, self._room)
@@ -192,7 +194,7 @@ class TopReader:
         return self._last
 
     def _take(self, result: StatusResult, now: float) -> None:
-        """Replace the rows of the tables that were read; one that gave an error keeps its figures."""
+        """Replace the rows of the tables that were read. A table whose ledger could not be read keeps its figures."""
         for table in result.tables:
             if table.view.state.service != self._wiring.map.service:
                 self._foreign.add(table.name)
@@ -202,13 +204,15 @@ class TopReader:
             self._rows[table.name] = TopRow(
                 table.name, table.state, table, lag=lag, rate=rate_of(table.last_epochs, now), read_at=now
             )
-        for one in result.not_begun:
-            self._rows[one.table] = TopRow(one.table, one.state, not_begun=one, read_at=now)
+        for not_begun in result.not_begun:
+            self._rows[not_begun.table] = TopRow(
+                not_begun.table, not_begun.state, not_begun=not_begun, read_at=now
+            )
         for name, error in result.errors:
             self._rows[name] = replace(self._rows.get(name, TopRow(name)), error=error, read_at=now)
 
     def _row_of(self, name: str, result: StatusResult) -> TopRow:
-        """Return the table's row; one that was never read has the state that a live run reports."""
+        """Return the table's row. Before its first reading, a table has the state that a live run reports."""
         row = self._rows.get(name, TopRow(name))
         if row.read_at:
             return row
@@ -224,7 +228,7 @@ class TopReader:
 
 
 class _Phases:
-    """The phases of the last epochs, from the metrics of the run if the map gives it a port and it can be reached."""
+    """The mean durations of the phases of epochs, from the metrics endpoint of the run if it can be reached."""
 
     def __init__(self, metrics: Metrics, service: str) -> None:
         from urllib.parse import urlencode
@@ -239,7 +243,7 @@ class _Phases:
         self._means: dict[str, float] = {}
 
     def read(self) -> Mapping[str, float]:
-        """Return the mean seconds of each phase; nothing if the endpoint cannot be reached or is another service's."""
+        """Return the mean seconds of each phase; empty if the endpoint cannot be reached or belongs to another service."""
         if not self._is_served:
             return {}
         from http.client import HTTPException

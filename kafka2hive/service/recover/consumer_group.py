@@ -1,4 +1,4 @@
-"""Set the consumer group back along with a table's positions; otherwise its offsets would look like a lost ledger's."""
+"""Set the consumer group back together with a table's positions. Otherwise a run would conclude that a ledger was lost."""
 
 import logging
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GroupMove:
-    """One topic partition of the group: its present offset, and the one to which it is set back."""
+    """The change of the group's offset in one topic partition."""
 
     topic_partition: TopicPartition
     before: int
@@ -22,7 +22,7 @@ class GroupMove:
 
 
 class ConsumerGroup:
-    """The service's group; with `commit_group: false` there is none, and nothing moves."""
+    """The service's consumer group. If the map has `commit_group: false`, `name` is None and offsets are not changed."""
 
     def __init__(self, wiring: Wiring, kafka: Kafka) -> None:
         self._wiring = wiring
@@ -30,14 +30,14 @@ class ConsumerGroup:
         self.name = wiring.map.kafka.committed_group
 
     def moves(self, table: str, positions: dict[TopicPartition, int]) -> tuple[GroupMove, ...]:
-        """Return the moves for topic partitions in which the group is ahead of every ledger; `positions` are those of `table`.
+        """Return the moves for topic partitions in which the group is ahead of all ledgers.
 
-        Raises ServiceUnavailable.
+        `positions` are the new positions of `table`. Raises ServiceUnavailable.
         """
         if self.name is None or not positions:
             return ()
         offsets = self._kafka.group_offsets(self.name, sorted(positions))
-        explained = self._others(table)
+        explained = self._other_positions(table)
         moves = (
             GroupMove(tp, offset, max(positions[tp], explained.get(tp, 0))) for tp, offset in offsets.items()
         )
@@ -54,8 +54,8 @@ class ConsumerGroup:
                 "type the same command again: it resumes where it stopped",
             )
 
-    def _others(self, table: str) -> dict[TopicPartition, int]:
-        """Return how far the other ledgers below the root have read; unreadable ledgers are skipped."""
+    def _other_positions(self, table: str) -> dict[TopicPartition, int]:
+        """Return the greatest positions of the other ledgers below the root; unreadable ledgers are skipped."""
         positions: dict[TopicPartition, int] = {}
         for state in other_ledgers(self._wiring, table):
             for position in () if isinstance(state, UnreadableLedger) else state.positions:
@@ -65,10 +65,10 @@ class ConsumerGroup:
 
 
 def set_back_after_rebuild(group: ConsumerGroup, table: str, positions: tuple[Position, ...]) -> None:
-    """Set the group back to a rebuilt ledger; otherwise `run` would take it for an older ledger that was put back.
+    """Set the group back to the positions of a rebuilt ledger, so that `run` does not take it for a restored older ledger.
 
-    Offsets beyond the rebuilt positions have no file, so they are read again. If Kafka does not answer, a warning is logged,
-    and `run` names the command that sets the group back.
+    The records beyond the rebuilt positions are not in any file, so they are read again. If Kafka does not answer, a warning is
+    logged; then `run` names the command that sets the group back.
     """
     try:
         moves = group.moves(table, {p.topic_partition: p.end for p in positions})

@@ -1,8 +1,8 @@
 """`dead-letters replay`: after the map was changed, decode a table's dead letters again, so that they become rows exactly once.
 
-The unit is one dead-letter file. Its letters are decoded by the task's own code from the bytes that the file keeps, and what
-they become is committed in one epoch with the file's name, after which the file is hidden (R11 of docs/protocol.md). A file
-all of whose letters would fail again stays unchanged. If a live run owns the table, it carries the replay out by order.
+The unit is one dead-letter file. The code of tasks decodes its letters from the bytes in the file. The results are committed
+together with the file's name in one epoch, after which the file is hidden (R11 of docs/protocol.md). If all letters of a file
+would fail again, the file stays unchanged. If a live run owns the table, the run gets an order to do the replay.
 """
 
 import datetime
@@ -46,14 +46,14 @@ from kafka2hive.task.part import TablePart
 from kafka2hive.task.run import rare_garbage_collection
 
 _EPOCH_FILES, _EPOCH_LETTERS = 50, 200_000
-"""The most files and, unless one file has more, letters of one epoch."""
+"""The limits of one epoch: the most files, and the number of letters after which no further file is added."""
 _MOST_ORDERS = 2
-"""How many orders to give at most: a run may end before it answers, and another one begin."""
+"""The most orders of one command: a run may end before it answers, and the next run gets a new order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """Which letters of `table` to decode again: of one `reason`, or of records since a time (UTC), or all (None)."""
+    """The letters of `table` to decode again: those with this `reason`, of records since this time (UTC); None: all."""
 
     table: str
     reason: str | None = None
@@ -68,11 +68,12 @@ class ReplayRequest:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What became of the letters. `account` is of the `files` that are replaced, or with `--plan` would be.
+    """The result of a replay, or of its plan.
 
-    `unchanged` files stay, because all `unchanged_letters` that were chosen in them fail again. `refusals` are the reasons
-    of letters that fail again, the most frequent first. `order` is the ledger's line about the order if a live run did the
-    replay; then `epochs` and `refusals` are not known.
+    - `files`, `account`: the number of files that are replaced, and the account of their letters.
+    - `unchanged`, `unchanged_letters`: files whose chosen letters all fail again, and the number of these letters.
+    - `refusals`: the reasons of letters that fail again, the most frequent first.
+    - `order`: the ledger's line about the order, if a live run did the replay; then `epochs` and `refusals` are unknown.
     """
 
     account: OffsetAccounting = field(default_factory=OffsetAccounting)
@@ -98,9 +99,9 @@ def replay_service(
     seconds: float = ANSWER_SECONDS,
     note: Callable[[str], None] = lambda text: None,
 ) -> ReplayResult:
-    """Replay the dead letters of one table, or show with `--plan` what would become of them.
+    """Replay the dead letters of one table. With `plan_only`, only count the results.
 
-    If a live run owns the table, it gets an order, and this process waits `seconds` for its answer; `note` gets lines of
+    If a live run owns the table, the run gets an order, and this process waits `seconds` for the answer; `note` gets lines of
     progress. A crash leaves orphans, or a committed epoch that the next start rolls forward; a second call replays the rest.
     Raises ConfigError (no such table), NoLedger, ManualActionRequired, Fenced, AmbiguousOutcome, TableError
     (also if Hive's table does not match the map), ServiceUnavailable (also `order.unanswered`).
@@ -121,14 +122,16 @@ def replay_service(
         except OwnedByLiveRun as alive:
             note(f"a run is alive, so it gets an order: {alive.message}")
         try:
-            return of_order(give_order(wiring, request.table, order, seconds=seconds, note=note).record)
+            return result_of_order(
+                give_order(wiring, request.table, order, seconds=seconds, note=note).record
+            )
         except NoLiveRun as withdrawn:
             note(str(withdrawn))
     return _replay_here(wiring, request, outside, settings)
 
 
-def of_order(record: RecordedOrder) -> ReplayResult:
-    """Return what the run has recorded about the order, which is done."""
+def result_of_order(record: RecordedOrder) -> ReplayResult:
+    """Return the result that a run has recorded for an order that it carried out."""
     counts = ReplayCounts.parse(record.result)
     return ReplayResult(
         account=counts.account,
@@ -144,7 +147,7 @@ def of_order(record: RecordedOrder) -> ReplayResult:
 def _replay_here(
     wiring: Wiring, request: ReplayRequest, outside: Outside, settings: TaskSettings
 ) -> ReplayResult:
-    """Take the table over and replay its letters in this process. Raises OwnedByLiveRun: nothing was touched."""
+    """Take the table over and replay its letters in this process. Raises OwnedByLiveRun before it changes anything."""
     rule = outside.tables.by_name[request.table].rule
     replay = _Replay(wiring, request, settings, rule, wiring.paths(request.table))
     with RepairHeartbeat(wiring) as heartbeat:
@@ -161,7 +164,7 @@ def _replay_here(
 
 @dataclass(slots=True)
 class _Replay:
-    """The replay of one table by this process. `result` grows with each file."""
+    """The replay of one table by this process. Each decoded file is added to `result`."""
 
     wiring: Wiring
     request: ReplayRequest
@@ -192,15 +195,15 @@ class _Replay:
         return start(wiring.ports, request).owned
 
     def plan(self, state: Snapshot, directory: str, pending: bool) -> None:
-        """Count what the letters would become. Files of a pending epoch are left out, because they may not be visible yet."""
-        for each in self._letter_files(state, directory):
-            if not (pending and each.file in state.files):
-                self._try_letters(each, state)
+        """Decode all letters without writing. Files of a pending epoch are left out, because they may not be visible yet."""
+        for letter_file in self._letter_files(state, directory):
+            if not (pending and letter_file.file in state.files):
+                self._try_letters(letter_file, state)
 
     def publish_all(
         self, owned: OwnedLedger, compare: Callable[[Sequence[str]], tuple[ComparedTable, ...]]
     ) -> OwnedLedger:
-        """Replay all files, some in each epoch. Hive's tables are compared with the map before the first commit."""
+        """Replay all files, in one epoch per batch. Hive's tables are compared with the map before the first commit."""
         compared: tuple[ComparedTable, ...] | None = None
         for batch in self._batches(self._letter_files(owned.state, owned.directory), owned.state):
             if compared is None:
@@ -217,46 +220,53 @@ class _Replay:
         return oldest_first(letters)
 
     def _batches(self, files: Iterable[FileOfLetters], state: Snapshot) -> Iterator[list[FileOfLetters]]:
-        """Yield the files of each epoch: those in which any letter would be replaced."""
+        """Yield the files to replay, one batch per epoch. Files whose letters all fail again are left out."""
         batch: list[FileOfLetters] = []
-        for each in files:
-            if not self._try_letters(each, state):
+        for letter_file in files:
+            if not self._try_letters(letter_file, state):
                 continue
-            batch.append(each)
-            if len(batch) == _EPOCH_FILES or sum(one.file.rows for one in batch) >= _EPOCH_LETTERS:
+            batch.append(letter_file)
+            if (
+                len(batch) == _EPOCH_FILES
+                or sum(letter_file.file.rows for letter_file in batch) >= _EPOCH_LETTERS
+            ):
                 yield batch
                 batch = []
         if batch:
             yield batch
 
-    def _try_letters(self, each: FileOfLetters, state: Snapshot) -> bool:
-        """Decode the letters of one file without writing, add up the result, and return whether any letter would be replaced."""
+    def _try_letters(self, letter_file: FileOfLetters, state: Snapshot) -> bool:
+        """Decode the letters of one file without writing, and add the counts. Return whether the file must be replaced."""
         with rare_garbage_collection():
-            manifest = try_letters(self._part(0, each, state, None), self.wiring.ports.files)
+            manifest = try_letters(self._part(0, letter_file, state, None), self.wiring.ports.files)
         if manifest.chosen:
             self.result.manifests.append(manifest)
-        if self.untouched.note(each.file, manifest):
+        if self.untouched.note(letter_file.file, manifest):
             return False
         self.result.files += 1
-        self.result.account += account_of(each.file, manifest)
+        self.result.account += account_of(letter_file.file, manifest)
         return True
 
     def _change(
         self, owned: OwnedLedger, batch: Sequence[FileOfLetters], compared: tuple[ComparedTable, ...]
     ) -> Replay:
-        """Stage what the letters of the files become, for the next epoch."""
+        """Decode the files' letters and stage the results. Return the change for the next epoch. A crash leaves orphans."""
         files: list[DataFile] = []
         replayed: list[ReplayedFile] = []
-        for task, each in enumerate(batch):
+        for task, letter_file in enumerate(batch):
             with rare_garbage_collection():
-                manifest = stage_letters(self._part(task, each, owned.state, owned), self.wiring.ports.files)
+                manifest = stage_letters(
+                    self._part(task, letter_file, owned.state, owned), self.wiring.ports.files
+                )
             files += manifest.files
-            account = account_of(each.file, manifest)
-            replayed.append(ReplayedFile(path=each.file.final, task=task, account=account))
+            account = account_of(letter_file.file, manifest)
+            replayed.append(ReplayedFile(path=letter_file.file.final, task=task, account=account))
         change = Replay(files=tuple(files), replayed=tuple(replayed), compared=compared)
         return with_places(self.wiring.ports.files, owned.state, self.rule, change)
 
-    def _part(self, index: int, each: FileOfLetters, state: Snapshot, owned: OwnedLedger | None) -> TablePart:
+    def _part(
+        self, index: int, letter_file: FileOfLetters, state: Snapshot, owned: OwnedLedger | None
+    ) -> TablePart:
         now_ms = self.wiring.ports.clock.epoch_ms()
-        task = each.task(state, owned, now_ms, self.request.reason or "", self.request.since_text)
+        task = letter_file.task(state, owned, now_ms, self.request.reason or "", self.request.since_text)
         return TablePart(index=index, task=task, settings=self.settings)

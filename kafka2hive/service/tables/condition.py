@@ -1,4 +1,4 @@
-"""The conditions of a run's tables, and the JSON in which other processes read them. They are advice: no safety depends on it."""
+"""The conditions of a run's tables, and the JSON by which other processes read them. They are hints without guarantee."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, assert_never
@@ -13,7 +13,7 @@ BUG = "bug"
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error for display: its stable code, what happened, what to do."""
+    """An error for display: its stable code, its message and its remedy."""
 
     code: str
     message: str
@@ -21,7 +21,7 @@ class Trouble:
 
     @staticmethod
     def of(error: Exception) -> "Trouble":
-        """Convert an error; any that is not a Kafka2HiveError is a bug."""
+        """Convert an error. An error that is not a Kafka2HiveError is a bug."""
         if isinstance(error, Kafka2HiveError):
             return Trouble(error.code, error.message, error.remedy)
         return Trouble(BUG, f"{type(error).__name__}: {error}", "look at the run's log; report it: a bug")
@@ -36,9 +36,9 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The table is set aside since `since`; both times are ISO 8601 UTC to the second, by the run's clock.
+    """The table is set aside since the time `since`, and tried again at `next_try`.
 
-    `since` is empty if unknown.
+    Both are ISO 8601 UTC to the second, by the run's clock; `since` is empty if unknown.
     """
 
     trouble: Trouble
@@ -63,13 +63,13 @@ RunState = Serving | Retrying | Stopped
 
 
 def since_of(state: object) -> str:
-    """Return since when a table is set aside or stopped; empty if it is not, or if that is unknown."""
+    """Return the time since which a table is set aside or stopped; empty for other states, or if it is unknown."""
     return state.since if isinstance(state, Retrying | Stopped) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCondition:
-    """One table of a run. `warnings` hold now and do not stop the table."""
+    """The condition of one table of a run. `warnings` are present problems that do not stop the table."""
 
     table: str
     state: RunState
@@ -78,7 +78,7 @@ class TableCondition:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended; `trouble` is the error that ended it, or that leaves work undone for all tables."""
+    """How a run ended; `trouble` is the error that ended it, or an error that concerns all tables."""
 
     exit_code: int
     trouble: Trouble | None = None
@@ -86,11 +86,12 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunConditions:
-    """All tables of a run, unchanged since `at` (ISO 8601 UTC to the second, by the run's clock).
+    """The conditions of all tables of a run, unchanged since `at` (ISO 8601 UTC to the second, by the run's clock).
 
-    `end`: how it ended; None while it runs. `most_tasks`: the most tasks that an epoch has now; None if not known yet.
-    `map`: the fingerprint of the map that the run has loaded. `decoder`: the decoder of its driver. Both are empty for a run
-    of an older version.
+    - `end`: how the run ended; None while it runs.
+    - `most_tasks`: the most tasks that an epoch may have now; None before the first plan.
+    - `map`: the fingerprint of the run's map; empty for a run of an older version.
+    - `decoder`: the decoder of the run's driver; empty for a run of an older version.
     """
 
     tables: tuple[TableCondition, ...]
@@ -102,15 +103,15 @@ class RunConditions:
 
     @property
     def was_fenced(self) -> bool:
-        """Return whether another run took its tables over."""
+        """Whether the run ended because another run took its tables over."""
         return self.end is not None and self.end.exit_code == ExitCode.FENCED
 
     def of(self, table: str) -> TableCondition | None:
-        return next((one for one in self.tables if one.table == table), None)
+        return next((condition for condition in self.tables if condition.table == table), None)
 
 
 def encode(run: RunConditions) -> bytes:
-    """Return one JSON document. Equal conditions give equal bytes, whatever the order of the tables."""
+    """Return one JSON document. Equal conditions give equal bytes; the order of the tables does not matter."""
     tables = [_plain(condition) for condition in sorted(run.tables, key=lambda c: c.table)]
     end = None if run.end is None else asdict(run.end)
     document = {
@@ -133,7 +134,10 @@ def decode(data: bytes) -> RunConditions:
             raise ValueError(f"conditions of format {document['format']}")
         tables = document["tables"]
         return RunConditions(
-            tables=tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables),
+            tables=tuple(
+                TableCondition(condition["table"], _state(condition), tuple(condition["warnings"]))
+                for condition in tables
+            ),
             at=document.get("at", ""),  # older versions do not write it
             end=_end(document.get("end")),
             most_tasks=document.get("most_tasks"),

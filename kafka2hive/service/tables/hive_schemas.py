@@ -42,20 +42,20 @@ log = logging.getLogger(__name__)
 STALL_SECONDS = 300.0
 
 _TRIES = 3
-"""One for the database, one for the table, and one that succeeds."""
+"""The tries of a set of statements: the database and the table may each fail once, because another process creates them."""
 
 _AWAY_SECONDS = 20.0
 _AWAY_TIMES = 5.0
-"""After an outage no request is sent for this many times the duration of the failure, but at least for _AWAY_SECONDS."""
+"""After an outage, requests pause for this many times the duration of the failure, and at least for _AWAY_SECONDS."""
 
 Result = TypeVar("Result")
 
 
 class Schemas(Protocol):
-    """The settings of tables, by the map and Hive (Catalogue)."""
+    """The source of tables' settings: the map and Hive (see Catalogue)."""
 
     def resolve(self, table: MapTable) -> TableSettings:
-        """Return what tasks need. Raises TableError, ServiceUnavailable (Hive has the schema and does not answer)."""
+        """Return the table's settings for tasks. Raises TableError, ServiceUnavailable (Hive is away)."""
         ...
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
@@ -63,7 +63,7 @@ class Schemas(Protocol):
         ...
 
     def doubt(self, name: str) -> None:
-        """Compare this table with Hive's again before the next use, because Hive has refused a request about it."""
+        """Let this table be compared with Hive's again before its next use, because Hive has refused a request about it."""
         ...
 
 
@@ -76,7 +76,7 @@ class ToSend:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """A table that the map requires in Hive. `create`: it may be created; `alter`: columns may be added."""
+    """A table that the map requires in Hive, and whether kafka2hive may `create` it or `alter` it by adding columns."""
 
     spec: TableSpec
     create: bool
@@ -84,7 +84,7 @@ class _Expected:
 
 
 class Catalogue:
-    """The tables that a map requires in Hive. If the map has no Hive (`metastore` None), each needs columns in the map."""
+    """The tables that a map requires in Hive. Without Hive (`metastore` is None), every table needs columns in the map."""
 
     def __init__(self, service_map: ServiceMap, metastore: Hive | None) -> None:
         self._map = service_map
@@ -99,9 +99,9 @@ class Catalogue:
         self._outage = HiveOutage()
 
     def resolve(self, table: MapTable) -> TableSettings:
-        """Return what tasks need, and note what the table must be in Hive.
+        """Return the table's settings for tasks, and note the Hive table that they require.
 
-        Raises TableError, ServiceUnavailable (Hive has the schema and does not answer).
+        Raises TableError, ServiceUnavailable (the columns are in Hive, which does not answer).
         """
         rule = table.rule
         effective = effective_columns(rule, rule.columns or self._columns_in_hive(table), table.added)
@@ -125,7 +125,7 @@ class Catalogue:
         return rule.settings(columns, effective.added)
 
     def ensure(self, name: str) -> None:
-        """Make Hive's table match the map, once a run; a name that was not resolved is ignored. The registrar calls it.
+        """Make Hive's table match the map, once per run. A name that was not resolved is ignored. The registrar calls it.
 
         Raises MetastoreUnavailable, TableError.
         """
@@ -137,14 +137,14 @@ class Catalogue:
         self._ensured.discard(name)
 
     def spec(self, name: str) -> ComparedTable:
-        """Return the same table as `expected`, in the form that a snapshot records."""
+        """Return the table that the map requires, as a snapshot records it."""
         return compared_table(self.expected(name))
 
     def compare(self, session: Session, name: str) -> TableDescription | ToSend:
-        """Return Hive's table if it matches the map, otherwise what a run would send. Nothing is changed in Hive.
+        """Return Hive's table if it matches the map, otherwise the statements that a run would send. Changes nothing in Hive.
 
         Raises MetastoreUnavailable, TableError (the table does not match, is missing and may not be created, or Hive
-        refuses the question).
+        refuses the query).
         """
         expected = self._expected[name]
         spec = expected.spec
@@ -156,8 +156,8 @@ class Catalogue:
             if not expected.create:
                 raise TableError(
                     "hive.no_table",
-                    f"{name} is not in Hive, and the map does not let kafka2hive create it",
-                    "create it, or set create: true",
+                    f"{name} does not exist in Hive, and the map does not let kafka2hive create it",
+                    "create the table, or set create: true in the map",
                 )
             return ToSend((*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec)))
         if expected.alter and (statements := alter_statements(spec, alterations(spec, description))):
@@ -169,7 +169,7 @@ class Catalogue:
         return description
 
     def _has_view(self, session: Session, spec: TableSpec) -> bool:
-        """Return whether Hive has the view that the map wants, or needs none. Raises as `compare`."""
+        """Return whether Hive has the view that the map wants; true if the map wants none. Raises as `compare` does."""
         if spec.latest is None:
             return True
         name = view_name(spec.table)
@@ -186,12 +186,11 @@ class Catalogue:
         return view is not None and view.latest == view_fingerprint(select_of(spec))
 
     def conform(self, session: Session, name: str) -> TableDescription:
-        """Create or alter Hive's table so that it matches the map, as far as the map allows it, and return it.
+        """Create or alter Hive's table so that it matches the map, if the map allows that, and return the table.
 
         A crash may leave some of the statements done; the next call compares again and sends the rest. If several processes
-        create a database or table at the same time, Hive fails all but one despite IF NOT EXISTS, so a failed statement is
-        followed by another comparison, up to _TRIES times. Raises what `compare` raises, and if a statement is refused or
-        fails.
+        create a database or table at the same time, only one succeeds despite IF NOT EXISTS; so after a failed statement the
+        table is compared again, up to _TRIES times. Raises what `compare` raises, also if a statement is refused or fails.
         """
         compared = self.compare(session, name)
         for more_tries in reversed(range(_TRIES)):
@@ -222,7 +221,7 @@ class Catalogue:
         return compared
 
     def expected(self, name: str) -> TableSpec:
-        """Return what the table must be in Hive. It must have been resolved, unless it is the dead-letter table."""
+        """Return the table that the map requires in Hive. `resolve` must have been called, except for the dead-letter table."""
         return self._expected[name].spec
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
@@ -233,8 +232,8 @@ class Catalogue:
         if metastore is None:
             raise TableError(
                 "hive.no_schema",
-                f"{table.name} has no columns in the map, and the map names no Hive",
-                "add columns",
+                f"{table.name} has no columns in the map, and the map has no hive section to read them from",
+                "add columns to the map",
             )
         try:
             description = self._outage.ask(lambda: describe(metastore.session, table.name))
@@ -245,8 +244,8 @@ class Catalogue:
         if description is None:
             raise TableError(
                 "hive.no_table",
-                f"{table.name} is not in Hive and has no columns in the map",
-                "add columns, or create it",
+                f"{table.name} does not exist in Hive and has no columns in the map",
+                "add columns to the map, or create the table",
             )
         taken = {name.lower() for _, name in table.rule.metadata}
         return tuple(column for column in description.columns if column.name.lower() not in taken)
@@ -263,16 +262,16 @@ class MapTables:
         self.catalogue = Catalogue(wiring.map, metastore)
 
     def settings(self, name: str) -> TaskSettings:
-        """Return what a task needs for one table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
+        """Return a task's settings with this table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
         table = self.by_name.get(name)
         if table is None:
-            raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
+            raise ConfigError("refetch.no_rule", f"{name} is not in the map, so its columns are unknown")
         settings = replace(self.catalogue.resolve(table), schema_evolution="ignore")
         return task_settings(self._wiring.map, {name: settings})
 
     @cached_property
     def by_name(self) -> dict[str, MapTable]:
-        """The map's tables by name, with the topics of which their ledgers have positions."""
+        """The map's tables by name, with the topics in their ledgers' positions."""
         wiring = self._wiring
         states = known_states(wiring, ledger_tables(wiring))
         added = {state.table: state.added for state in states}
@@ -283,7 +282,7 @@ class MapTables:
 
 
 def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> TaskSettings:
-    """Return what tasks need for `tables`. The dict is not copied: tables added to it reach the tasks of the next epoch."""
+    """Return the settings for tasks. `tables` is not copied, so a table that is added later reaches the next epoch's tasks."""
     return TaskSettings(
         kafka=service_map.kafka.properties,
         storage=service_map.storage,
@@ -299,13 +298,13 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
 
 
 def _refused(name: str, error: MetastoreRefused) -> TableError:
-    return TableError("hive.refused", f"{name}: {error}", "as Hive says")
+    return TableError("hive.refused", f"{name}: {error}", "do what Hive's message asks for")
 
 
 def _storage_of(rule: TableRule) -> HiveStorage | None:
     if rule.writer.plugin is None:
         return None
-    # this loads a package's code, so only for a table that it writes
+    # imported here, because it loads the plug-in's package
     from kafka2hive.formats.plugin import storage_of
 
     return storage_of(rule.writer.plugin)
@@ -334,10 +333,7 @@ def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:
 
 
 class HiveOutage:
-    """Sends one request at a time, and none for a while after an outage.
-
-    A server that hangs therefore costs one time limit, and not one for each table.
-    """
+    """Sends one request at a time, and pauses after an outage, so that a hung server costs one time limit, not one per table."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -346,7 +342,7 @@ class HiveOutage:
         self._why = MetastoreUnavailable()
 
     def ask(self, question: Callable[[], Result]) -> Result:
-        """Return the response. Raises MetastoreUnavailable; during the pause at once, with the reason of the last outage."""
+        """Return the response. Raises MetastoreUnavailable; during a pause at once, with the text of the last outage."""
         with self._lock:
             began = self._now()
             if began < self._until:

@@ -43,7 +43,7 @@ class InitOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InitTable:
-    """The outcome for one table: `error` is set if FAILED, `positions` if IMPORTED or PLANNED."""
+    """The outcome of `init` for one table: `error` is set if FAILED, `positions` if IMPORTED or PLANNED."""
 
     table: str
     directory: str
@@ -60,7 +60,7 @@ class InitResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code: STOP if any table needs manual action, otherwise that of the first error."""
+        """The exit code: STOP if any table needs manual action, otherwise the exit code of the first error."""
         errors = [table.error for table in self.tables if table.error is not None]
         if any(isinstance(error, ManualActionRequired) for error in errors):
             return ExitCode.STOP
@@ -70,10 +70,10 @@ class InitResult:
 def begin_ledger(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> None:
-    """Create a table's ledger (R1), unless its owner marker or the group's offsets show that it had one before.
+    """Create a table's ledger (R1). `tables` are all tables of the service. A second call changes nothing.
 
-    `tables` are all tables of the service. A second call changes nothing; see `init` for a crash.
-    Raises ManualActionRequired, AmbiguousOutcome, TableError, ServiceUnavailable.
+    A crash leaves what `init` says. Raises ManualActionRequired if the owner marker or the group's offsets show that the table
+    had a ledger before; AmbiguousOutcome, TableError, ServiceUnavailable.
     """
     refuse_vanished_ledger(wiring.ports.files, table.location, table.paths.table_directory)
     lost_ledger.refuse_lost_positions(table, tables)
@@ -82,7 +82,7 @@ def begin_ledger(
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """Where the first positions come from; with `plan_only` nothing is changed."""
+    """The source of the first positions; with `plan_only` nothing is changed."""
 
     source: OffsetSource
     plan_only: bool = False
@@ -91,9 +91,8 @@ class ImportRequest:
 def import_positions(wiring: Wiring, kafka: Kafka, request: ImportRequest) -> InitResult:
     """Create each table's ledger with the positions that another tool left.
 
-    A table that already has positions is refused. A crash leaves tables that have their positions and tables that have
-    none; a second call gives positions to the others.
-    Raises ConfigError (the source), ServiceUnavailable.
+    A table that already has positions is refused. A crash leaves some tables with positions; a second call gives positions to
+    the others. Raises ConfigError (the source), ServiceUnavailable.
     """
     cluster = kafka.cluster()
     routes = topic_routes(wiring, cluster.topics)
@@ -132,7 +131,7 @@ class _Import:
             if state is not None and state.positions:
                 raise ConfigError(
                     "offsets.not_first",
-                    f"{table.name} already has positions: only a table that has read nothing can take over another tool's",
+                    f"{table.name} already has positions: only a table without positions can take those of another tool",
                     f"`kafka2hive reset --table {table.name}` starts the table over",
                 )
             topic_partitions = self.logs.cluster.topic_partitions(table.topics)
@@ -186,7 +185,7 @@ class _Import:
 
 
 def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
-    """Create the ledgers that are missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
+    """Create the ledgers that are missing. It needs Kafka's topics (for patterns) and the group's offsets (rule R1).
 
     Raises ServiceUnavailable if Kafka does not answer.
     """
@@ -207,7 +206,7 @@ def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitT
 def _init(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> InitTable:
-    """Create one table's ledger. A topic that does not exist is an error: it is probably a mistake in the map."""
+    """Create one table's ledger. A missing topic is an error, because it is probably a mistake in the map."""
     directory = table.paths.table_directory
     if table.missing:
         error = unknown_topics(table.name, table.missing)

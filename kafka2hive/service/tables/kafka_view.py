@@ -1,4 +1,4 @@
-"""Topics and watermarks for the tables of a run, asked for in few calls; metadata are kept for a while."""
+"""A run's view of Kafka: topics and watermarks of all its tables in few requests; metadata are cached for a while."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Set
@@ -24,12 +24,12 @@ TakeOver = tuple[str, Generation]
 
 @dataclass(frozen=True, slots=True)
 class KafkaOffsets:
-    """One look at Kafka for several tables; what depends on a table's position is kept by its name.
+    """One look at Kafka for several tables.
 
-    `asked_at_ms`: wall clock before the first question of this look, including the listing of topics. What Kafka had
-    acknowledged by then is below `logs.high`, and topic partitions that are not listed had no records.
-
-    `at_start`, `last_read`: see Logs. `unknown`: topic partitions for which Kafka did not give the last record read.
+    - `asked_at_ms`: the wall clock before the first request of this look, including the listing of topics. All records that
+      Kafka had acknowledged by then are below `logs.high`; topic partitions that are not listed were empty then.
+    - `at_start`, `last_read`: by table, as in Logs.
+    - `unknown`: by table, the topic partitions for which Kafka did not return the last record that the table has read.
     """
 
     logs: Logs
@@ -39,7 +39,7 @@ class KafkaOffsets:
     unknown: Mapping[str, Set[TopicPartition]] = field(default_factory=dict)
 
     def of(self, table: str) -> Logs:
-        """Return the logs that this table decides by; topic partitions in `unknown` count as not answered."""
+        """Return the logs for this table's decisions. Topic partitions in `unknown` are left out, as without an answer."""
         logs = replace(
             self.logs, at_start=self.at_start.get(table, {}), last_read=self.last_read.get(table, {})
         )
@@ -55,7 +55,7 @@ class KafkaOffsets:
 
 
 def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
-    """Return both ends of the logs of the topics that exist. A leader that does not answer one question is not asked the next."""
+    """Return both ends of the logs of the topics that exist. A leader that did not answer one request gets no further ones."""
     earliest = kafka.earliest(cluster.topic_partitions(topics))
     latest = kafka.latest(earliest)
     return Logs(cluster, earliest, latest, kafka.high_watermarks(latest) if latest else {})
@@ -63,10 +63,9 @@ def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
 
 @dataclass(slots=True)
 class KafkaView:
-    """Kafka as a run sees it: metadata at most METADATA_SECONDS old, watermarks always fresh. Raises ServiceUnavailable.
+    """A run's view of Kafka: metadata at most METADATA_SECONDS old, watermarks always fresh. Raises ServiceUnavailable.
 
-    A broker may have older metadata than the one that answered before, so a topic partition that was listed once stays
-    listed.
+    A topic partition that was listed once stays listed, because the next broker to answer may have older metadata.
     """
 
     kafka: Kafka
@@ -80,7 +79,7 @@ class KafkaView:
     _checked: dict[str, tuple[TakeOver, Mapping[TopicPartition, int]]] = field(
         default_factory=dict, init=False
     )
-    """By table, the leader epochs of its logs when the last records read were compared, since this take-over."""
+    """By table, its take-over, and the leader epochs of its logs at the last comparison of the last records read."""
 
     def cluster(self, fresh: bool = False) -> ClusterView:
         now = self.clock.monotonic()
@@ -97,21 +96,21 @@ class KafkaView:
 
     @property
     def cluster_id(self) -> str:
-        """The cluster's id as last listed; Kafka is not asked."""
+        """The cluster's id in the cached metadata."""
         return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
 
     @property
     def topics(self) -> Collection[str]:
-        """The topics as last listed; Kafka is not asked."""
+        """The topics in the cached metadata."""
         return self._cluster.topics if self._cluster is not None else ()
 
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
-        """Ask for the watermarks of all topic partitions that the tables read, and for their last records read if needed.
+        """Request the watermarks of all topic partitions that the tables read, and if necessary their last records read.
 
-        The earliest offsets are asked for before the latest, and those before the high watermarks.
+        The order of requests is earliest offsets, latest offsets, high watermarks.
         """
         cluster = self.cluster()
-        # kept here, because metadata that are renewed during the questions below would be newer than `cluster`
+        # read before the requests below, because they may renew the metadata, which would be newer than `cluster`
         asked_at_ms = self._asked_at_ms
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         last_read, unknown = self._last_read(tables, logs)
@@ -124,16 +123,16 @@ class KafkaView:
         )
 
     def look_again(self, tables: Collection[Table], before: KafkaOffsets) -> KafkaOffsets:
-        """Ask again for topic ids and watermarks, for tables whose ledgers contradict them: a topic may just have been recreated.
+        """Request topic ids and watermarks again for tables whose ledgers contradict them, since a topic may be new.
 
-        The answers about last records read are kept from `before`.
+        The answers about the last records read are taken from `before`.
         """
         cluster = self.cluster(fresh=True)
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         return replace(before, logs=logs)
 
     def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
-        """Return the high watermarks of the logs in which these states have positions, without topics that are gone."""
+        """Return the high watermarks of the existing logs in which these states have positions."""
         topics = self.cluster().topics
         tps = {p.topic_partition for s in states for p in s.positions if p.topic_partition.topic in topics}
         return self.kafka.high_watermarks(tps) if tps else {}
@@ -141,10 +140,9 @@ class KafkaView:
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView
     ) -> dict[str, Mapping[TopicPartition, Watermark]]:
-        """Return, by table, the offsets at its start time, for topic partitions that have no position yet.
+        """Return, by table, the offsets at its start time, for topic partitions without a position.
 
-        Kafka is asked once for each timestamp, because a topic partition without a leader costs a listing of all topics
-        with each question.
+        There is one request per timestamp, because a topic partition without a leader makes each request list all topics.
         """
         new: dict[str, tuple[int, list[TopicPartition]]] = {}
         for table in tables:
@@ -168,16 +166,16 @@ class KafkaView:
     def _last_read(
         self, tables: Collection[Table], logs: Logs
     ) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, Set[TopicPartition]]]:
-        """Return, by table, the leader epochs that its last records read have now, and the topic partitions not known yet.
+        """Return, by table, the present leader epochs of its last records read, and the topic partitions without an answer.
 
-        Kafka is asked once per take-over of a table, and again for each log that has moved to a newer epoch since. A topic
-        partition that is not known is not read: its position would move into the new epoch, and a rewritten log would
-        never be noticed. All tables are asked about at once, within one time limit.
+        A log is checked once per take-over of a table, and again when it has moved to a newer leader epoch. A topic partition
+        without an answer must not be read: its position would move into the new epoch, and a rewritten log would never be
+        noticed. One request covers all tables, within one time limit.
         """
         due = {table.name: self._due(table, logs) for table in tables}
         asked = {record for records in due.values() for record in records.items()}
         epochs: Mapping[RecordAddress, int | None] = {}
-        why = "Kafka does not give its last record"
+        why = "Kafka does not return the last record that was read"
         try:
             epochs = self.kafka.record_epochs(asked) if asked else {}
         except ServiceUnavailable as error:
@@ -197,7 +195,7 @@ class KafkaView:
             unknown[table.name] = records.keys() - answers.keys()
             if silent := sorted(unknown[table.name]):
                 log.warning(
-                    "%s: it is not known yet whether the log of %s (of %d) was rewritten, so nothing is read from it: %s",
+                    "%s: it is unknown whether the log of %s (of %d logs) was rewritten, so it is not read now: %s",
                     table.name,
                     silent[0],
                     len(silent),
@@ -206,7 +204,7 @@ class KafkaView:
         return last_read, unknown
 
     def _due(self, table: Table, logs: Logs) -> dict[TopicPartition, int]:
-        """Return the last records read whose leader epoch was not asked for since the log moved to its present epoch."""
+        """Return the last records read that were not checked since their log moved to its present leader epoch."""
         owned = table.ownership
         if isinstance(owned, Unowned):
             return {}
@@ -227,9 +225,9 @@ def _take_over(owned: Owned) -> TakeOver:
 
 
 def moved_on(state: Snapshot, logs: Logs) -> list[Position]:
-    """Return the positions whose log is in a newer leader epoch than the last record read, and still holds that record.
+    """Return the positions whose log has a newer leader epoch than the last record read, and still holds this record.
 
-    A log that is still in the epoch of the last read cannot have been truncated below it.
+    As long as a log is in the leader epoch of the last record read, it cannot have been truncated below that record.
     """
     earliest, latest = logs.earliest, logs.latest
     return [
@@ -244,14 +242,17 @@ def moved_on(state: Snapshot, logs: Logs) -> list[Position]:
 
 
 def with_last_read(kafka: Kafka, state: Snapshot, logs: Logs) -> Logs:
-    """Add the leader epochs that the last records read have now, if they may have changed. Raises ServiceUnavailable."""
+    """Return the logs with the present leader epochs of the last records read, as far as they may have changed.
+
+    Raises ServiceUnavailable.
+    """
     records = {(p.topic_partition, p.end - 1) for p in moved_on(state, logs)}
     epochs = kafka.record_epochs(records)
     if silent := sorted(records - epochs.keys()):
         topic_partition, offset = silent[0]
         raise ServiceUnavailable(
             "kafka.unavailable",
-            f"Kafka does not give the record {topic_partition}@{offset}",
+            f"Kafka does not return the record {topic_partition}@{offset}",
             "check that this topic partition has a leader, then type the command again",
         )
     return replace(logs, last_read={tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None})

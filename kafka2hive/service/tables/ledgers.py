@@ -1,4 +1,4 @@
-"""The ledgers below the map's ledger root: listed, read one by one, and compared with the names that a command was given."""
+"""The ledgers below the map's ledger root: list them, read them one by one, and check names from a command line."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -33,14 +33,14 @@ def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
         raise ServiceUnavailable(
             "storage.unavailable",
             f"listing {ledgers}: {error}",
-            error.remedy or "is the NameNode up, and the uri in the map right?",
+            error.remedy or "check that the NameNode is up, and that the map's storage uri is right",
         ) from error
     return [wiring.paths(c.name) for c in directories if c.is_directory and not c.name.startswith("init-")]
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLedger:
-    """The error with which reading a table's ledger, or the work on it, failed."""
+    """The error of a table whose ledger could not be read, or on whose ledger the work failed."""
 
     table: str
     error: Kafka2HiveError
@@ -49,19 +49,19 @@ class UnreadableLedger:
 def each_ledger(
     wiring: Wiring, ledgers: Iterable[LedgerPaths], work: Callable[[View], Iterable[T]]
 ) -> Iterator[T | UnreadableLedger]:
-    """Look at one ledger after the other and yield the results of `work`; each is read only when it is needed.
+    """Look at one ledger after the other and yield the results of `work`. A ledger is read only when its result is taken.
 
     An error becomes the result of its ledger; a ledger that was removed after the listing is skipped.
     """
 
-    def one(paths: LedgerPaths) -> Iterator[T | UnreadableLedger]:
+    def results(paths: LedgerPaths) -> Iterator[T | UnreadableLedger]:
         return attempt(paths.table, lambda: work(look(wiring.ports.files, paths)))
 
-    return chain.from_iterable(map(one, ledgers))
+    return chain.from_iterable(map(results, ledgers))
 
 
 def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | UnreadableLedger]:
-    """Yield the results of `work`. An error that it raises is yielded as the table's result, except NoLedger, which ends it."""
+    """Yield the results of `work`. An error of `work` is yielded as an UnreadableLedger; NoLedger ends the results."""
     try:
         yield from work()
     except NoLedger:
@@ -73,25 +73,25 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
 
 
 def no_answer_about(subject: str, error: StorageError) -> ServiceUnavailable:
-    """Return the error of a command whose question about `subject` the file system did not answer."""
-    remedy = error.remedy or "give the command again"
+    """Return the error of a command to which the file system did not answer about `subject`."""
+    remedy = error.remedy or "type the command again"
     return ServiceUnavailable("storage.unavailable", f"{subject}: {error}", remedy)
 
 
 def apart(results: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[str, Kafka2HiveError]]]:
-    """Separate the results from the errors, which come with their tables' names."""
+    """Return the results, and the errors with their tables' names."""
     successes: list[T] = []
     errors: list[tuple[str, Kafka2HiveError]] = []
-    for one in results:
-        if isinstance(one, UnreadableLedger):
-            errors.append((one.table, one.error))
+    for result in results:
+        if isinstance(result, UnreadableLedger):
+            errors.append((result.table, result.error))
         else:
-            successes.append(one)
+            successes.append(result)
     return successes, errors
 
 
 def known_states(wiring: Wiring, ledgers: Iterable[LedgerPaths]) -> list[Snapshot]:
-    """Return the states of the ledgers that can be read; the errors of the others go to the debug log."""
+    """Return the states of the readable ledgers; the errors of unreadable ones go to the debug log."""
     states, errors = apart(each_ledger(wiring, ledgers, lambda view: [view.state]))
     for table, error in errors:
         log.debug("%s: %s", table, error)
@@ -100,10 +100,10 @@ def known_states(wiring: Wiring, ledgers: Iterable[LedgerPaths]) -> list[Snapsho
 
 def readable(results: Iterable[T | UnreadableLedger]) -> Iterator[T]:
     """Yield the results. Raises the first error among them."""
-    for one in results:
-        if isinstance(one, UnreadableLedger):
-            raise one.error
-        yield one
+    for result in results:
+        if isinstance(result, UnreadableLedger):
+            raise result.error
+        yield result
 
 
 def other_ledgers(
@@ -111,8 +111,8 @@ def other_ledgers(
 ) -> Iterator[Snapshot | UnreadableLedger]:
     """Yield the state of every ledger below the root except that of `table`, beginning with the tables in `first`.
 
-    Their positions explain offsets of the consumer group, whatever service they belong to: services may share a group.
-    Each ledger is read only when it is needed. Raises ServiceUnavailable, AmbiguousOutcome (no answer).
+    It includes ledgers of other services, because services may share a consumer group, and each ledger's positions explain
+    offsets of the group. A ledger is read only when its state is taken. Raises ServiceUnavailable, AmbiguousOutcome (no answer).
     """
     others = [paths for paths in ledger_tables(wiring) if paths.table != table]
     others.sort(key=lambda paths: paths.table not in first)
@@ -125,14 +125,17 @@ def other_ledgers(
 
 
 def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
-    """Return the rules without a pattern, by the name of their table."""
+    """Return the rules without a pattern, by table name."""
     return {rule.table: rule for rule in wiring.map.tables if rule.pattern is None}
 
 
 def vanished_ledgers(
     wiring: Wiring, wanted: Collection[str], present: set[str]
 ) -> list[tuple[str, Kafka2HiveError]]:
-    """Return errors for the map's tables (or those in `wanted`) that have an owner marker, but no ledger any more."""
+    """Return errors for tables of the map whose owner marker exists, but whose ledger is gone.
+
+    `present` are the tables with ledgers; `wanted` restricts the check if it is not empty.
+    """
     errors: list[tuple[str, Kafka2HiveError]] = []
     for name, rule in literal_rules(wiring).items():
         if name in present or (wanted and name not in wanted):
@@ -147,30 +150,30 @@ def vanished_ledgers(
 def unknown_tables(
     wiring: Wiring, named: Collection[str], present: Collection[str]
 ) -> list[tuple[str, ConfigError]]:
-    """Return errors for `named` tables that are not in the map and not among `present`, which have ledgers: probably mistyped."""
+    """Return errors for `named` tables that are neither in the map nor in `present`, the tables with ledgers."""
     known = {*literal_rules(wiring), *present}
     return [(name, no_such_table(name, known)) for name in sorted(set(named) - known)]
 
 
 def no_such_table(name: str, known: Collection[str]) -> ConfigError:
     return ConfigError(
-        "usage.no_such_table", f"{name} is no table of the map and has no ledger", did_you_mean(name, known)
+        "usage.no_such_table",
+        f"{name} is not in the map and does not have a ledger",
+        did_you_mean(name, known),
     )
 
 
 def refuse_unknown(wanted: Collection[str], tables: Collection[str]) -> None:
-    """Raise ConfigError if one of `wanted` is not among `tables`, the map's; for commands that need no ledger."""
+    """Raise ConfigError if one of `wanted` is not among `tables`, which are the map's."""
     for name in wanted:
         if name not in tables:
-            raise ConfigError(
-                "usage.no_such_table", f"{name} is no table of the map", did_you_mean(name, tables)
-            )
+            raise ConfigError("usage.no_such_table", f"{name} is not in the map", did_you_mean(name, tables))
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return the remedy for an unknown name: the most similar known name, otherwise the first ten."""
+    """Return the remedy for an unknown name: the most similar known name, or the first ten known names."""
     if near := get_close_matches(name, sorted(known), 1):
         return f"did you mean {near[0]}?"
     if not known:
-        return "`kafka2hive status -c MAP` shows what there is"
-    return "there is: " + ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
+        return "`kafka2hive status -c MAP` shows the known names"
+    return "known names: " + ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")

@@ -1,4 +1,4 @@
-"""Return whether a live run has stopped a table that it owns; then a command may repair the table while the run is alive."""
+"""The check whether a live run has stopped a table that it owns; a command may repair such a table during the run."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from kafka2hive.service.wiring import Wiring
 
 
 def stopped_by_its_run(wiring: Wiring) -> Callable[[LiveOwner, View], bool]:
-    """Return the predicate for an OwnershipCheck. It relies on advice, which is safe: a wrong answer only fences a run."""
+    """Return the predicate `is_stopped` for an OwnershipCheck. It reads hints; a wrong hint could only fence a run."""
 
     def is_stopped(live: LiveOwner, view: View) -> bool:
         owner = view.generation.owner

@@ -1,4 +1,7 @@
-"""The consumer group's offsets as evidence that a ledger was lost or replaced by an older one (rule R1); never positions."""
+"""The consumer group's offsets as evidence that a ledger was lost or replaced by an older one (rule R1).
+
+They are never used as positions.
+"""
 
 import logging
 import math
@@ -30,7 +33,7 @@ class LostLedgerCheck:
         self._asking = threading.Lock()
 
     def new_round(self) -> None:
-        """Begin a round of starts: Kafka is asked again, even if it gave no answer in the last round."""
+        """Begin a round of starts, in which Kafka is asked again even if it did not answer in the last round."""
         with self._asking:
             self._cluster = None
             self._silent = False
@@ -38,9 +41,9 @@ class LostLedgerCheck:
     def refuse_lost_positions(self, table: MapTable, tables: Collection[MapTable]) -> None:
         """Raise ManualActionRequired if the group has read a topic of `table` further than any ledger below the root.
 
-        The ledger of another table that reads the topic explains the group's offset up to its position, whatever its
-        service, and even if the table left the map. A ledger that cannot be read explains nothing. If Kafka does not
-        answer, ServiceUnavailable is raised, because a ledger must not be created without this check.
+        Any other ledger below the root explains the group's offset up to its position, also one of another service or of a
+        table that left the map. An unreadable ledger does not explain an offset. Raises ServiceUnavailable if Kafka does not
+        answer, because a ledger must not be created without this check.
         """
         if self._group is None:
             return
@@ -52,19 +55,19 @@ class LostLedgerCheck:
             tp, offset = min(unexplained.items())
             raise ManualActionRequired(
                 "ledger.lost_positions",
-                f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to"
+                f"{table.paths.table_directory} does not exist, but group {self._group} has read {tp} up to"
                 f" {offset}{_not_read(unreadable)}",
-                "restore the ledger; or, to start over on purpose, delete that consumer group or name another"
-                " one in the map (kafka: group.id)",
+                "restore the ledger; or, to start over on purpose, delete the consumer group or name a new"
+                " group in the map (kafka: group.id)",
             )
 
     def refuse_older_ledger(self, table: MapTable, tables: Collection[MapTable]) -> None:
-        """Raise ManualActionRequired if the group has read a topic of `table` further than its ledger, without explanation.
+        """Raise ManualActionRequired if the group has read a topic of `table` further than any ledger explains.
 
-        The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
-        may come from another table, as in refuse_lost_positions. They prove nothing about a topic partition whose position
-        an accepted gap has once set back. The group is asked once a run, before the ledgers are read.
-        If a ledger that may explain the offset cannot be read, or the group gives no answer, a warning is logged.
+        The group's offsets are written after an epoch is final, so they are never ahead of the ledger from which they come.
+        Other ledgers explain offsets as in `refuse_lost_positions`. Topic partitions whose position an accepted gap has set
+        back are left out. The group's offsets are requested once per run, before the ledgers are read. If a ledger that may
+        explain the offset is unreadable, or Kafka does not answer, a warning is logged instead.
         """
         if self._group is None:
             return
@@ -90,30 +93,30 @@ class LostLedgerCheck:
         may_explain = [u for u in unreadable if u.table in _sharing(table, tables)]
         if may_explain:
             log.warning(
-                "%s: the ledger is at %s@%d and group %s has read it up to %d: an older ledger may have been put"
-                " back%s",
+                "%s: the ledger is at %s@%d, but group %s has read up to %d: somebody may have restored an older"
+                " ledger%s",
                 *(table.name, tp, at, self._group, offset, _not_read(may_explain)),
             )
             return
         set_back = (
-            f"when nothing from {at} on was dumped: `kafka-consumer-groups --group {self._group}"
+            f"if no record from {at} on was dumped: `kafka-consumer-groups --group {self._group}"
             f" --topic {tp.topic}:{tp.number} --reset-offsets --to-offset {at} --execute`"
         )
         rebuild = (
-            f"put the newer ledger back; or move {table.paths.table_directory} away and rebuild it from the files"
+            f"restore the newer ledger; or move {table.paths.table_directory} away and rebuild it from the files"
             f" with `kafka2hive recover --rebuild-ledger {table.name}`"
         )
         raise ManualActionRequired(
             "ledger.restored",
-            f"{table.name}: the ledger is at {tp}@{at}, but group {self._group} has read it up to {offset}: an"
-            f" older ledger was put back, and what was read since would be read again{_not_read(unreadable)}",
+            f"{table.name}: the ledger is at {tp}@{at}, but group {self._group} has read up to {offset}: somebody"
+            f" restored an older ledger, and a run would read the records since then again{_not_read(unreadable)}",
             f"{set_back}; or {rebuild}" if state.owner == REBUILT else f"{rebuild}; or, {set_back}",
         )
 
     def _offsets_of_all(self, table: MapTable, tables: Collection[MapTable]) -> dict[TopicPartition, int]:
-        """Return the group's offsets in the table's topics; the first question covers the topics of all tables.
+        """Return the group's offsets in the table's topics. The first request covers the topics of all tables.
 
-        If Kafka does not answer, the result is empty, and one warning a round is logged; the start still checks the names
+        If Kafka does not answer, the result is empty, and one warning per round is logged; the start still checks the names
         of the table's files.
         """
         with self._asking:
@@ -122,7 +125,7 @@ class LostLedgerCheck:
             except ServiceUnavailable as error:
                 self._silent = True
                 log.warning(
-                    "group %s is not compared with the ledgers at this start, an older ledger that was put back may go"
+                    "group %s is not compared with the ledgers at this start, so a restored older ledger may go"
                     " unnoticed: %s",
                     self._group,
                     error.message,
@@ -131,15 +134,15 @@ class LostLedgerCheck:
             return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
 
     def _ask(self, table: MapTable, tables: Collection[MapTable]) -> set[TopicPartition]:
-        """Ask for the offsets of the table's topic partitions, and return those. Raises ServiceUnavailable."""
+        """Request the group's offsets, and return the table's topic partitions. Raises ServiceUnavailable."""
         cluster = self._topics_of_round()
 
-        def of(some: Iterable[MapTable]) -> set[TopicPartition]:
-            return set(cluster.topic_partitions({name for t in some for name in t.topics}))
+        def topic_partitions(readers: Iterable[MapTable]) -> set[TopicPartition]:
+            return set(cluster.topic_partitions({name for reader in readers for name in reader.topics}))
 
-        wanted = of([table])
+        wanted = topic_partitions([table])
         if wanted - self._asked.keys():
-            new = of([table, *tables]) - self._asked.keys()
+            new = topic_partitions([table, *tables]) - self._asked.keys()
             offsets = self._kafka.group_offsets(self._group or "", sorted(new))
             self._asked.update({tp: offsets.get(tp) for tp in new})
         return wanted
@@ -153,7 +156,7 @@ class LostLedgerCheck:
     def _unexplained(
         self, table: MapTable, tables: Collection[MapTable], offsets: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, int], list[UnreadableLedger]]:
-        """Return the group's `offsets` that no other ledger has reached, and the ledgers that cannot be read."""
+        """Return those of the group's `offsets` that other ledgers have not reached, and the unreadable ledgers."""
         unexplained = {tp: offset for tp, offset in offsets.items() if offset > 0}
         unreadable: list[UnreadableLedger] = []
         if not unexplained:
@@ -177,5 +180,5 @@ def _sharing(table: MapTable, tables: Collection[MapTable]) -> set[str]:
 
 def _not_read(unreadable: Collection[UnreadableLedger]) -> str:
     return "".join(
-        f"; the ledger of {u.table} cannot be read, mend it first: {u.error.message}" for u in unreadable
+        f"; the ledger of {u.table} is unreadable, repair it first: {u.error.message}" for u in unreadable
     )

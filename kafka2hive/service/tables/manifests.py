@@ -1,4 +1,4 @@
-"""The check of an epoch's manifests before the commit, which turns them into a table's change. Pure."""
+"""The check of an epoch's manifests before the commit. It turns a table's manifests into its change. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from kafka2hive.plan.contract import (
 )
 
 FLOOR_RECORDS = 100
-"""The share of fewer records is not judged: one bad record of three does not show that the map is wrong."""
+"""The fewest records of which the share of dead letters is checked: one of three does not show that the map is wrong."""
 _MOST_REASONS = 3
 
 
@@ -35,9 +35,11 @@ _MOST_REASONS = 3
 class Outcome:
     """One table's epoch, ready to be committed.
 
-    `columns`: the columns that its records left empty. `unmapped`: the fields that no column takes.
-    `changed`: by kind, how many values the leeway of the map's columns changed.
-    `fallback_tasks`: how many tasks had no compiled decoder.
+    - `total`: the sum of the accounts.
+    - `columns`: the columns that its records left empty.
+    - `unmapped`: the fields that the columns do not take.
+    - `changed`: how many values the leeway of the map's columns changed, by kind.
+    - `fallback_tasks`: how many tasks lacked the compiled decoder.
     """
 
     change: DataEpoch
@@ -49,14 +51,14 @@ class Outcome:
 
 
 def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLedger) -> None:
-    """Check that the tasks wrote for the epoch that is committed next. Raises Kafka2HiveError: a bug, the run must end."""
+    """Check that the tasks wrote for the next epoch of the ledger. Raises Kafka2HiveError (a bug: the run must end)."""
     next_up = (ledger.generation.number, ledger.next_epoch)
     if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
         raise Kafka2HiveError(
             "task.wrong_epoch",
-            f"{table}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]};"
-            f" generation {next_up[0]}, epoch {next_up[1]} is to be committed",
-            "report it: a bug; nothing of the epoch was committed",
+            f"{table}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]}, but the next commit is of"
+            f" generation {next_up[0]}, epoch {next_up[1]}",
+            "report it: a bug; the epoch was not committed for this table",
         )
 
 
@@ -70,11 +72,11 @@ def judge_manifests(
     location: str,
     bounds: EventBounds | None = None,
 ) -> Outcome:
-    """Check one table's manifests and return its outcome. If a check fails, nothing of the table is committed.
+    """Check one table's manifests and return its outcome. If it raises, the table's epoch must not be committed.
 
     Every planned range must be delivered by the client and accounted for, the files must hold as many rows as the accounts
-    say, and dead letters must be few. A file's rows are those that were counted when its footer was written. `bounds` are
-    those of the tasks' plans; without them nothing can be out of range or late.
+    say, and dead letters must not exceed the share. A file's row count comes from its footer. `bounds` are the bounds in the
+    tasks' plans; without bounds, no row can be out of range or late.
 
     Raises TableError (a task failed, too many dead letters) and AccountingMismatch (a bug: the run must end).
     """
@@ -96,7 +98,7 @@ def judge_manifests(
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
     if bounds is None and (total.out_of_range or total.late):
-        raise AccountingMismatch(f"{table}: rows are out of range or late, and the plan has no bounds")
+        raise AccountingMismatch(f"{table}: rows are out of range or late, but the plan has no bounds")
     check_dead_letters(
         table=table, planned=planned, total=total, manifests=manifests, share=dead_letter_share
     )
@@ -128,29 +130,29 @@ def check_dead_letters(
     manifests: Sequence[TableManifest],
     share: float,
 ) -> None:
-    """Raise TableError (`dead_letters.too_many`) if dead letters exceed the map's share; a share of 0 allows none at all.
+    """Raise TableError (`dead_letters.too_many`) if dead letters exceed the map's share. A share of 0 forbids dead letters.
 
-    Late rows and rows out of range are not counted.
+    Late rows and rows out of range do not count.
     """
     if total.bad <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
         return
-    bad = [one for one in refusals_by_count(manifests) if one.code not in (OUT_OF_RANGE, LATE)]
-    reasons = "; ".join(_text(one, total.bad) for one in bad[:_MOST_REASONS])
+    bad = [refusal for refusal in refusals_by_count(manifests) if refusal.code not in (OUT_OF_RANGE, LATE)]
+    reasons = "; ".join(_text(refusal, total.bad) for refusal in bad[:_MOST_REASONS])
     raise TableError(
         "dead_letters.too_many",
         f"{table}: {total.bad} of {total.read} records of {first_ranges(planned)} cannot be decoded or bucketed,"
         f" more than the map's dead_letter_share {share}. Most frequent: {reasons or 'unknown'}",
-        "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
+        "correct the columns or the producer, or raise dead_letter_share; the epoch was not committed for this table",
     )
 
 
 def refusals_by_count(manifests: Sequence[TableManifest]) -> list[Refusal]:
-    """Return the reasons for dead letters that the tasks gave, added up, the most frequent first."""
-    reasons: dict[tuple[str, str], Refusal] = {}
-    for one in (refusal for manifest in manifests for refusal in manifest.refusals):
-        known = reasons.get((one.code, one.column))
-        reasons[one.code, one.column] = one if known is None else known.more(one.count)
-    return sorted(reasons.values(), key=lambda one: (-one.count, one.code, one.column))
+    """Return the tasks' reasons for dead letters with their counts added up, the most frequent first."""
+    sums: dict[tuple[str, str], Refusal] = {}
+    for refusal in (refusal for manifest in manifests for refusal in manifest.refusals):
+        known = sums.get((refusal.code, refusal.column))
+        sums[refusal.code, refusal.column] = refusal if known is None else known.more(refusal.count)
+    return sorted(sums.values(), key=lambda refusal: (-refusal.count, refusal.code, refusal.column))
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
@@ -161,7 +163,7 @@ def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
 
 
 def _leader_epochs(manifests: Sequence[TableManifest]) -> dict[TopicPartition, int]:
-    """Return the newest leader epoch that was read of each topic partition, of which several tasks may have read parts."""
+    """Return the newest leader epoch per topic partition; several tasks may have read parts of one topic partition."""
     newest: dict[TopicPartition, int] = {}
     for manifest in manifests:
         for topic_partition, epoch in manifest.leader_epochs:
@@ -177,22 +179,25 @@ def _changed(manifests: Sequence[TableManifest]) -> dict[str, int]:
 
 
 def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
-    """Merge what the tasks that decoded anything saw: a column is empty if it is empty in each of them."""
-    some = [manifest.columns for manifest in manifests if manifest.columns.rows]
-    empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
-    unmapped = tuple(dict.fromkeys(key for seen in some for key in seen.unmapped)) if empty else ()
-    return ColumnsSeen(sum(seen.rows for seen in some), empty, unmapped)
+    """Merge the observations of all tasks with rows. A column is empty if it is empty in each of these tasks."""
+    parts = [manifest.columns for manifest in manifests if manifest.columns.rows]
+    empty = (
+        tuple(name for name in parts[0].empty if all(name in seen.empty for seen in parts)) if parts else ()
+    )
+    unmapped = tuple(dict.fromkeys(key for seen in parts for key in seen.unmapped)) if empty else ()
+    return ColumnsSeen(sum(seen.rows for seen in parts), empty, unmapped)
 
 
 def _unmapped(manifests: Sequence[TableManifest]) -> UnmappedFields:
-    """Add up what the tasks saw."""
+    """Add up the observations of all tasks."""
     by_name: dict[str, UnmappedField] = {}
-    for one in (each for manifest in manifests for each in manifest.unmapped.fields):
-        known = by_name.get(one.name)
-        by_name[one.name] = one if known is None else replace(known, records=known.records + one.records)
+    for seen in (seen for manifest in manifests for seen in manifest.unmapped.fields):
+        known = by_name.get(seen.name)
+        by_name[seen.name] = seen if known is None else replace(known, records=known.records + seen.records)
     return UnmappedFields(sum(m.unmapped.looked_at for m in manifests), tuple(by_name.values()))
 
 
-def _text(one: Refusal, of: int) -> str:
-    column = f" in column {one.column}" if one.column else ""
-    return f"{one.count} of {of} {one.code}{column}, e.g. {one.topic_partition}@{one.offset} ({one.detail})"
+def _text(refusal: Refusal, total: int) -> str:
+    column = f" in column {refusal.column}" if refusal.column else ""
+    example = f"{refusal.topic_partition}@{refusal.offset} ({refusal.detail})"
+    return f"{refusal.count} of {total} {refusal.code}{column}, e.g. {example}"

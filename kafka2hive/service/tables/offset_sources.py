@@ -1,6 +1,6 @@
 """Positions that another tool left: a consumer group, a Spark checkpoint, Kafka Connect's files, a CSV file.
 
-Every offset is the next one to read. This module changes nothing at the other tool.
+Every offset is the next one to read. This module only reads.
 """
 
 import csv
@@ -37,7 +37,7 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OffsetSource:
-    """Where positions come from. `batch` selects one batch of a Spark checkpoint; None: the newest one."""
+    """A source of positions. `batch` selects a batch of a Spark checkpoint; None selects the newest."""
 
     kind: SourceKind
     place: str
@@ -64,7 +64,7 @@ class OffsetSource:
 
 @dataclass(frozen=True, slots=True)
 class ForeignOffsets:
-    """The positions of a source. `rest_is_unread`: topic partitions without a position were never read by the other tool."""
+    """The positions of a source. `rest_is_unread` says that the other tool never read topic partitions without a position."""
 
     source: OffsetSource
     offsets: Mapping[TopicPartition, int]
@@ -73,7 +73,7 @@ class ForeignOffsets:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacedOffset:
-    """A position, and the ends of its log, `[earliest, latest)`: None if Kafka does not report them."""
+    """A position and the ends of its log, `[earliest, latest)`; None if Kafka does not report them."""
 
     topic_partition: TopicPartition
     offset: int
@@ -89,7 +89,7 @@ class PlacedOffset:
 def read_offsets(
     source: OffsetSource, wiring: Wiring, kafka: Kafka, topic_partitions: Collection[TopicPartition]
 ) -> ForeignOffsets:
-    """Read a source; a consumer group is asked only about `topic_partitions`.
+    """Return the positions in a source. For a consumer group, only `topic_partitions` are requested.
 
     Raises ConfigError (`offsets.*`: the source does not exist or contradicts itself), ServiceUnavailable.
     """
@@ -116,8 +116,8 @@ def place_offsets(
 ) -> tuple[PlacedOffset, ...]:
     """Return a position for each topic partition, within its log.
 
-    Raises ConfigError: `offsets.missing` (the source has none for it) or `offsets.outside` (it is outside its log);
-    ServiceUnavailable (Kafka does not report the ends of the log).
+    Raises ConfigError: `offsets.missing` (the source lacks a position) or `offsets.outside` (a position is outside its log);
+    ServiceUnavailable (Kafka does not report the ends of a log).
     """
     placed = []
     for tp in sorted(topic_partitions):
@@ -130,7 +130,7 @@ def place_offsets(
             raise ConfigError(
                 "offsets.missing",
                 f"{foreign.source} has no position for {tp}",
-                "write the others with `kafka2hive offsets export --from SOURCE`, add the missing lines, and use csv:FILE",
+                "write the known positions by `kafka2hive offsets export --from SOURCE`, add the missing lines, use csv:FILE",
             )
         if not earliest <= offset <= latest:
             why = (
@@ -141,16 +141,16 @@ def place_offsets(
             raise ConfigError(
                 "offsets.outside",
                 f"{foreign.source} has position {tp}@{offset}, but the log holds [{earliest}, {latest}): {why}",
-                "decide where to begin, write it to a CSV file (topic,partition,offset), and use csv:FILE",
+                "decide where to begin, write the offset to a CSV file (topic,partition,offset), and use csv:FILE",
             )
         placed.append(PlacedOffset(tp, offset, earliest, latest))
     return tuple(placed)
 
 
 def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition, int]:
-    """Read `offsets/N` of a Structured Streaming checkpoint, N being the newest batch that has `commits/N`.
+    """Return the offsets in `offsets/N` of a Structured Streaming checkpoint; N is the newest batch with a file `commits/N`.
 
-    A newer batch without a commit is refused: its rows may or may not be in the old table.
+    Raises ConfigError if there is a newer batch, because its rows may or may not be in the old table.
     """
     checkpoint = _on_storage(wiring, source.place)
     planned = _batches(wiring, join(checkpoint, "offsets"))
@@ -170,8 +170,8 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
         raise ConfigError(
             "offsets.unfinished",
             f"{source.place}: batch {newest} has begun and is not committed: its rows may or may not be in the old table",
-            f"let the query finish it; or look into the old table and choose: spark:{source.place}#{batch} if it has no"
-            f" row of batch {newest}, spark:{source.place}#{newest} if it has all",
+            f"let the query finish the batch; or look into the old table and choose: spark:{source.place}#{batch} if none of"
+            f" the rows of batch {newest} is there, spark:{source.place}#{newest} if all are",
         )
     path = join(checkpoint, "offsets", str(batch))
     offsets: dict[TopicPartition, int] = {}
@@ -180,12 +180,14 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
             if isinstance(numbers, dict) and all(str(n).isdigit() for n in numbers):
                 offsets.update({TopicPartition(topic, int(n)): int(offset) for n, offset in numbers.items()})
     if not offsets:
-        raise ConfigError("offsets.none", f"{path} has no Kafka offsets", "name another checkpoint")
+        raise ConfigError(
+            "offsets.none", f"{path} has no Kafka offsets", "name the checkpoint of the Kafka query"
+        )
     return offsets
 
 
 def _on_storage(wiring: Wiring, place: str) -> str:
-    """Return the full address of a path on the map's storage. Raises ConfigError (`offsets.storage`)."""
+    """Return the full path on the map's storage. Raises ConfigError (`offsets.storage`)."""
     root = filesystem_of(wiring.map.storage.uri)
     if place.startswith("/"):
         return root + place
@@ -193,7 +195,9 @@ def _on_storage(wiring: Wiring, place: str) -> str:
         return place
     message = f"{place} is not on the map's storage {root}"
     raise ConfigError(
-        "offsets.storage", message, "copy it there; or write the offsets to a CSV file, and use csv:FILE"
+        "offsets.storage",
+        message,
+        "copy the files there; or write the offsets to a CSV file, and use csv:FILE",
     )
 
 
@@ -203,7 +207,7 @@ def _batches(wiring: Wiring, directory: str) -> set[int]:
 
 
 def _json_values(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON object in each line of a checkpoint file, and the objects in it (newer versions have one per source)."""
+    """Yield the JSON object in each line of a checkpoint file, and its inner objects (newer versions have one per source)."""
     for line in text.splitlines():
         try:
             value = json.loads(line)
@@ -215,7 +219,7 @@ def _json_values(text: str) -> Iterator[dict[str, object]]:
 
 
 def _object(value: object) -> dict[str, object] | None:
-    """Return `value` if it is a JSON object, parse it if it is the text of one, and return None otherwise."""
+    """Return the JSON object that `value` is, or whose text it is; otherwise None."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)
@@ -225,7 +229,10 @@ def _object(value: object) -> dict[str, object] | None:
 
 
 def _connect_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition, int]:
-    """Read the names `topic+partition+first+last` that Kafka Connect HDFS gives its files; `+tmp` holds unfinished ones."""
+    """Return the offsets in the names of Kafka Connect's files, `topic+partition+first+last`.
+
+    The directory `+tmp` is skipped, because it has unfinished files.
+    """
 
     def enters(directory: FileStatus) -> bool:
         return directory.name != "+tmp" and not directory.name.startswith((".", "_"))
@@ -245,7 +252,7 @@ def _connect_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartitio
 
 
 def _csv_offsets(source: OffsetSource) -> dict[TopicPartition, int]:
-    """Read `topic,partition,offset` lines of a file on this machine; a header line is allowed."""
+    """Return the offsets in a local file with lines `topic,partition,offset`; a header line is allowed."""
     offsets: dict[TopicPartition, int] = {}
     try:
         with Path(source.place).open(encoding="utf-8", newline="") as lines:

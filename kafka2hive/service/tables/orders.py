@@ -1,4 +1,4 @@
-"""An operator's orders to a table: the change that carries each out. A run uses it, and a command if no run is alive."""
+"""An operator's orders to a table, and the changes that carry them out; for a run, and for a command without a live run."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import assert_never
@@ -18,10 +18,10 @@ def answer_orders(
     state: Callable[[], Snapshot],
     publish: Callable[[Order], object],
 ) -> None:
-    """Answer the orders to one table, in turn: publish the snapshot that records one, then move its file to `done/`.
+    """Answer the orders to one table, in turn: `publish` the snapshot that records an order, then move its file to `done/`.
 
-    A crash in between leaves the file, and the next owner finds the order's id in the snapshot. If a file cannot be moved, no
-    further order is answered, so that a snapshot needs to list only the last orders. A replay takes many epochs, so it comes
+    A crash in between leaves the file; then the next owner finds the order's id in the snapshot. If a file cannot be moved, the
+    remaining orders wait, so that a snapshot needs to list only the last orders. A replay takes many epochs, so it comes
     here only after its answer is recorded (split_replays). Raises what `publish` raises.
     """
     for order in orders:
@@ -32,7 +32,7 @@ def answer_orders(
 
 
 def split_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], list[Order]]:
-    """Return the orders that one snapshot answers or `state` has already answered; and the replays, which take many snapshots."""
+    """Return the orders for `answer_orders`, and the unanswered replays, which take many snapshots."""
     split: tuple[list[Order], list[Order]] = [], []
     for order in orders:
         takes_many = isinstance(order.instruction, ReplayLetters) and find_recorded(state, order.id) is None
@@ -41,7 +41,7 @@ def split_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order]
 
 
 def next_replay(waiting: Iterable[Order], unread: Collection[str], state: Snapshot) -> Order | None:
-    """Return the replay to do next: the one under way (`state.replaying`) first; None while its file is `unread`."""
+    """Return the replay to do next: first the replay under way (`state.replaying`). None while its file is `unread`."""
     running = "" if state.replaying is None else state.replaying.order
     if running in unread:
         return None
@@ -49,7 +49,7 @@ def next_replay(waiting: Iterable[Order], unread: Collection[str], state: Snapsh
 
 
 def find_recorded(state: Snapshot, order_id: str) -> RecordedOrder | None:
-    return next((each for each in state.orders if each.id == order_id), None)
+    return next((record for record in state.orders if record.id == order_id), None)
 
 
 def change_for(
@@ -60,10 +60,10 @@ def change_for(
     refusals: Mapping[HivePartition, TableError] | None = None,
     result: str = ORDER_DONE,
 ) -> Change:
-    """Return the change whose snapshot carries the order out, or records why nothing was done. Pure.
+    """Return the change whose snapshot carries the order out, or records why the order is refused. Pure.
 
-    `registered` are pending registrations that Hive has confirmed since the newest snapshot, `refusals` its latest refusals.
-    `result` is that of an order whose work earlier epochs have done.
+    `registered` are pending registrations that Hive has confirmed since the newest snapshot, `refusals` Hive's latest refusals.
+    `result` is the result of a replay, whose work earlier epochs have done.
     """
     done = (_record(order, owned, now, ORDER_DONE),)
     match order.instruction:
@@ -108,7 +108,7 @@ def _given_up(
     registered: frozenset[HivePartition],
     refusals: Mapping[HivePartition, TableError],
 ) -> tuple[ForgottenRegistration, ...]:
-    """Return the registrations to give up: only what Hive refuses. Raises ConfigError, ServiceUnavailable."""
+    """Return the registrations to give up, all of which Hive refuses. Raises ConfigError, ServiceUnavailable."""
     state, place = owned.state, (named.hive_table, named.partition)
     pending = [p for p in state.unregistered if (p.table, p.path) == place and p not in registered]
     if not pending:
@@ -116,7 +116,7 @@ def _given_up(
             return ()
         raise ConfigError(
             "usage.no_such_registration",
-            f"{named.hive_table} {named.partition} is no pending registration of {state.table}: nothing was changed",
+            f"{state.table} has no pending registration of {named.hive_table} {named.partition}: nothing was changed",
             did_you_mean(
                 named.partition, {p.path for p in state.unregistered if p.table == named.hive_table}
             ),
@@ -125,8 +125,8 @@ def _given_up(
         raise ServiceUnavailable(
             "hive.not_refused",
             f"{state.table}: Hive has not refused the registration of {unclear[0].table} {unclear[0].path};"
-            " only one that it refuses can be given up",
-            "see what `kafka2hive status` says of Hive, then type the command again",
+            " only a refused registration can be given up",
+            "see what `kafka2hive status` says about Hive, then type the command again",
         )
     return tuple(
         ForgottenRegistration(

@@ -1,4 +1,4 @@
-"""Where the data files of a table belong and stay, if the map has `compact`: rules K1 and K8 of docs/protocol.md."""
+"""The places of a table's data files if the map has `compact`: rules K1 and K8 of docs/protocol.md."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -21,9 +21,9 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
 
 
 def with_places(files: FileSystem, state: Snapshot, rule: TableRule, change: Rows) -> Rows:
-    """Return the epoch with each data file where it belongs. Tasks do not know places: they name every file's home.
+    """Return the change with each data file at its place. Tasks do not know places; they name every file's home.
 
-    Nothing is looked at for a table that was never compacted. Raises AmbiguousOutcome.
+    For a table that was never compacted, storage is not read. Raises AmbiguousOutcome.
     """
     if rule.compact is None and not state.early and not state.closed_through:
         return change
@@ -32,13 +32,13 @@ def with_places(files: FileSystem, state: Snapshot, rule: TableRule, change: Row
 
 
 def period_ends(rule: TableRule, paths: Iterable[str]) -> dict[str, str]:
-    """Return by path when each partition's period ends; without those that have no time."""
+    """Return the end of each partition's period by path; partitions without a period are left out."""
     path = read_bucket_path(rule.bucketing.path)
     if period_of(path) is None:
         return {}
     ends = BucketEnds(path, rule.bucketing.zone)
-    found = {each: ends.end_ms(each) for each in paths}
-    return {each: utc_text(end // 1000) for each, end in found.items() if end is not None}
+    ends_ms = {path: ends.end_ms(path) for path in paths}
+    return {path: utc_text(end // 1000) for path, end in ends_ms.items() if end is not None}
 
 
 def keep_places(
@@ -48,9 +48,9 @@ def keep_places(
     looks: Looks,
     publish: Callable[[PlaceUpdate], OwnedLedger],
 ) -> Keeping:
-    """Record looks at Hive's locations, and retire and delete early files (K8); without `compact` none is retired.
+    """Record looks at Hive's locations, and retire and delete early files (K8). Without `compact`, no place is retired.
 
-    Raises as `publish`.
+    Raises as `publish` does.
     """
     return keep(
         ports,
@@ -64,7 +64,7 @@ def keep_places(
 
 
 def footer_at(files: FileSystem, status: FileStatus) -> Footer | None:
-    """Return a file's footer; None if it was not written by kafka2hive, is damaged, or has another number of rows.
+    """Return a file's footer; None if kafka2hive did not write the file, or if it is damaged or has a wrong row count.
 
     Raises StorageError.
     """

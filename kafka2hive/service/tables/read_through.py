@@ -1,4 +1,4 @@
-"""The time up to which a table has read everything that Kafka held for it, and which rows are late by it. Pure."""
+"""The time that a table is read through, and the bounds of event time, which depend on it. Pure."""
 
 import datetime
 from collections.abc import Mapping
@@ -19,24 +19,24 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class ReadThrough:
-    """The ledger's state holds everything that Kafka held at `through_ms`. `target`: the ends to reach next.
+    """The table is read through `through_ms` (epoch milliseconds). `target` has the ends of the logs to reach next.
 
     A target is kept until it is reached, because a table that is always a little behind would never reach ends that move
-    with the producers. A target that cannot be reached any more (a truncated log, a deleted topic) is replaced.
+    with the producers. A target that can no longer be reached (a truncated log, a deleted topic) is replaced.
     """
 
     through_ms: int | None = None
     target: Ends | None = None
 
     def with_target(self, ends: Ends) -> "ReadThrough":
-        """Take the logs' present ends as the target if there is none, or if it cannot be reached any more."""
+        """Return the state with `ends` as the target, unless it has a target that can still be reached."""
         target = self.target
         if target is None or any(ends.offsets.get(tp, -1) < end for tp, end in target.offsets.items()):
             return replace(self, target=ends)
         return self
 
     def after(self, positions: Mapping[TopicPartition, int]) -> "ReadThrough":
-        """Return the state once `positions` (the next offsets to read) are committed: read through, if they reach the target."""
+        """Return the state after a commit of `positions` (next offsets to read), which may reach the target."""
         target = self.target
         if target is None or any(positions.get(tp, -1) < end for tp, end in target.offsets.items()):
             return self

@@ -1,7 +1,7 @@
 """Registration in Hive in the background: rule R8 of docs/protocol.md. An outage of Hive stops neither epochs nor commits.
 
-One thread takes partitions from the epoch loop, creates missing tables and registers the partitions; the loop fetches the
-outcome as events. A partition that fails stays a pending registration, which the table's next snapshot keeps.
+One thread takes partitions from the epoch loop, creates missing tables and registers the partitions; the loop takes the
+results as events. A partition that fails stays a pending registration in the ledger.
 """
 
 import logging
@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0
 LOOK_SECONDS = 60.0
-"""How often the locations of partitions that may move are compared (K7)."""
+"""How often the locations of the watched partitions are compared with Hive's (K7)."""
 LOOK_SLICE = 20
-"""How many of them at most before new partitions are registered again: each costs Hive about 45 ms."""
+"""The most locations that are compared before new partitions get their turn; a comparison costs Hive about 45 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,17 @@ class RefusedByHive:
 
 @dataclass(frozen=True, slots=True)
 class LocationsCorrected:
-    """Somebody's statement had put the locations of these partitions back, and they were set again."""
+    """A statement had put the locations of these partitions back, and the registrar has corrected them."""
 
     partitions: frozenset[HivePartition]
 
 
 @dataclass(frozen=True, slots=True)
 class LocationsLooked:
-    """What a look met, as in LocationCheck; it began `at` Unix seconds. Those `put_back` wait until they are not counted."""
+    """The result of a look at locations that began at `at` (Unix seconds); `right` and `put_back` are as in LocationCheck.
+
+    A partition in `put_back` is corrected only when the ledger has recorded it (K8).
+    """
 
     right: frozenset[HivePartition]
     put_back: frozenset[HivePartition]
@@ -62,9 +65,9 @@ RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected | Locatio
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of one try. `pending` holds all partitions that are not registered, including the `refused` ones.
+    """The outcome of one try. `pending` has all partitions that are not registered, including the `refused` ones.
 
-    `no_answer`: why Hive did not answer about the others.
+    `no_answer` is the reason why Hive did not answer about the others, None if it answered about all.
     """
 
     pending: frozenset[HivePartition]
@@ -87,7 +90,7 @@ def register_now(
     unregistered: frozenset[HivePartition],
     checked: frozenset[HivePartition] = frozenset(),
 ) -> Attempt:
-    """Register partitions in the caller's thread. `checked`: partitions whose location in Hive was right before."""
+    """Register partitions in the caller's thread. `checked` are partitions whose location in Hive was right before."""
     tables = {t: _ensured(ensure, t) for t in sorted({p.table for p in unregistered})}
     result = register(metastore, frozenset(p for p in unregistered if tables[p.table] is None), checked)
     refusals = [*(t for t in tables.values() if isinstance(t, RefusedByHive)), *_refusals(result)]
@@ -102,7 +105,7 @@ def register_now(
 
 
 def _ensured(ensure: EnsureTable, table: str) -> MetastoreUnavailable | RefusedByHive | None:
-    """Ensure one table; return why its partitions cannot be registered, or None if Hive has it."""
+    """Make sure that Hive has the table. Return why its partitions cannot be registered, None if they can."""
     try:
         ensure(table)
     except MetastoreUnavailable as error:
@@ -118,22 +121,22 @@ def _refusals(result: RegistrationResult) -> Iterator[RefusedByHive]:
         error = TableError(
             "hive.refused",
             f"Hive does not register {partition.table} {partition.path}: {reason}",
-            "as Hive says; or give the registration up:"
+            "do what Hive's message asks for; or give the registration up:"
             f" kafka2hive recover --forget-registration {partition.table} '{partition.path}'",
         )
         yield RefusedByHive(partition.table, error, frozenset({partition}))
     for partition, where in sorted(result.misplaced.items()):
         error = TableError(
             "hive.misplaced",
-            f"{partition.table} partition {partition.path} is registered at {where}, its rows are at"
+            f"{partition.table} partition {partition.path} is registered at {where}, but its rows are at"
             f" {partition.location}: readers would not see them",
-            "drop that partition in Hive, or correct the table's location in the map",
+            "drop the partition in Hive, or correct the table's location in the map",
         )
         yield RefusedByHive(partition.table, error, frozenset({partition}))
 
 
 class Registrar:
-    """Registers partitions in a thread, from `start` to `end`. Of the other methods only `settle` waits for Hive."""
+    """Registers partitions in a thread, from `start` to `end`. Callers wait for Hive only in `settle` and `end`."""
 
     def __init__(
         self, metastore: Metastore, ensure: EnsureTable, background: Background, clock: Clock | None = None
@@ -168,7 +171,7 @@ class Registrar:
             self._condition.notify_all()
 
     def give_up(self, partitions: frozenset[HivePartition]) -> None:
-        """Do not register these partitions any more; a statement under way may still do it."""
+        """Stop trying to register these partitions. A statement under way may still register them."""
         with self._condition:
             self._unregistered -= partitions
 
@@ -180,7 +183,8 @@ class Registrar:
     ) -> None:
         """Replace the partitions of a table whose locations in Hive are compared every LOOK_SECONDS.
 
-        One of `counted` that somebody put back is set again as soon as it is not counted any more (K8).
+        `counted` are moved partitions whose time until retirement runs. If the location of such a partition is put back, it is
+        corrected as soon as a later call leaves the partition out of `counted` (K8).
         """
         with self._condition:
             if (partitions, counted) != (self._watched.get(table), self._counted.get(table)):
@@ -188,7 +192,7 @@ class Registrar:
                 self._condition.notify_all()
 
     def keep_locations(self) -> bool:
-        """Compare the locations of some watched partitions in the caller's thread, if it is time for that.
+        """If a look is due, compare the locations of at most LOOK_SLICE watched partitions in the caller's thread.
 
         Return whether more of them wait. After an outage the next look begins anew.
         """
@@ -217,7 +221,7 @@ class Registrar:
         return bool(self._to_look_at)
 
     def _due(self) -> frozenset[HivePartition]:
-        """Return the partitions that were put back, and are not counted any more; the caller holds the condition."""
+        """Return the partitions that were put back and may be corrected now. The caller must hold the condition."""
         return self._put_back - frozenset[HivePartition]().union(*self._counted.values())
 
     def _is_watched(self, partition: HivePartition) -> bool:
@@ -235,14 +239,15 @@ class Registrar:
             return events
 
     def settle(self, seconds: float) -> bool:
-        """Try once more to register what is pending and not refused, for at most `seconds`; return whether nothing is left.
+        """Try once more to register pending partitions that were not refused, for at most `seconds`.
 
-        An outage of HiveServer2 is not waited out, because the ledgers keep pending registrations.
+        Return whether all partitions are registered. It does not wait for the end of an outage, because the ledgers keep
+        pending registrations.
         """
         with self._condition:
             self._once_more = bool(self._unregistered - self._refused)
             self._condition.notify_all()
-            # the try under way may register all of it; then no other try follows
+            # if the try under way registers all partitions, the wait ends with it
             self._condition.wait_for(
                 lambda: not self._busy and not (self._once_more and self._unregistered), seconds
             )
@@ -250,18 +255,18 @@ class Registrar:
 
     @property
     def unanswered(self) -> frozenset[HivePartition]:
-        """The pending partitions that Hive did not refuse: it gave no answer about them."""
+        """The pending partitions about which Hive has not answered: all but the refused ones."""
         with self._condition:
             return frozenset(self._unregistered) - self._refused
 
     @property
     def no_answer(self) -> MetastoreUnavailable | None:
-        """Why Hive gave no answer about some partitions in the last finished try; None if it answered about all."""
+        """Why Hive did not answer about some partitions in the last finished try; None if it answered about all."""
         with self._condition:
             return self._no_answer
 
     def end(self) -> None:
-        """Finish the statement under way and stop; the ledgers keep what is still pending."""
+        """Finish the statement under way and stop. Pending registrations stay in the ledgers."""
         with self._condition:
             self._ending = True
             self._condition.notify_all()
@@ -309,7 +314,7 @@ class Registrar:
             more = not (failed and self.no_answer is not None) and self.keep_locations()
             with self._condition:
                 if failed and not more:
-                    # new partitions do not wait until the refused ones are tried again
+                    # wait before the next try of the refused partitions, unless new partitions come
                     self._condition.wait_for(partial(self._has_other_work, failed), RETRY_SECONDS)
 
     def _until_look(self) -> float | None:
@@ -333,7 +338,7 @@ class NoRegistrar:
 
     def start(self) -> None:
         log.warning(
-            "the map names no Hive: files are published, partitions are kept as pending registrations in the ledgers"
+            "the map has no hive section: files are published, and partitions stay pending registrations in the ledgers"
         )
 
     def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
@@ -365,4 +370,4 @@ class NoRegistrar:
         return None
 
     def end(self) -> None:
-        """Do nothing: no thread runs."""
+        """Do nothing, because there is no thread."""

@@ -1,4 +1,4 @@
-"""Replays of dead letters: what a run and `dead-letters replay` have in common. Only search_letters reads anything."""
+"""Replays of dead letters: the common part of a run and `dead-letters replay`. All but search_letters is pure."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class FileOfLetters:
-    """A dead-letter file of a ledger, and the bounds of event time by which the epoch that read its records decided."""
+    """A dead-letter file of a ledger, and the bounds of event time that applied when its records were read."""
 
     file: DataFile
     bounds: EventBounds | None
@@ -43,7 +43,10 @@ class FileOfLetters:
         reason: str,
         since: str,
     ) -> TableTask:
-        """Return the task that decodes the chosen letters for the next epoch of `owned`; if that is None, only to count them."""
+        """Return the task that decodes the file's letters for the next epoch of `owned`. If it is None, only to count them.
+
+        `reason` and `since` restrict the letters, as in LetterFile.
+        """
         return TableTask(
             table=state.table,
             ledger_id=state.ledger_id if owned else "",
@@ -65,7 +68,7 @@ class FileOfLetters:
 def search_letters(
     files: FileSystem, paths: LedgerPaths, directory: str, letters: Letters
 ) -> Iterator[Letters]:
-    """Add one snapshot after another to `letters`, and yield them after each; they are complete at the end.
+    """Add one snapshot after another to `letters`, and yield `letters` after each, so that the caller may pause the search.
 
     After an error, a second call with the same `letters` resumes at the last snapshot added, if the owner is still the same.
     Raises ManualActionRequired (a damaged snapshot), StorageError, also NotFound if snapshots are archived meanwhile.
@@ -81,11 +84,11 @@ def oldest_first(letters: Letters) -> list[FileOfLetters]:
 
 
 def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
-    """Return what became of the letters, without the offsets of other records.
+    """Return the account of the file's letters, without absent offsets.
 
-    Raises AccountingMismatch unless it accounts for every letter that was committed.
+    Raises AccountingMismatch unless the manifest accounts for every letter that was committed.
     """
-    total = sum((each.account for each in manifest.accounts), OffsetAccounting())
+    total = sum((entry.account for entry in manifest.accounts), OffsetAccounting())
     if total.read != file.rows:
         raise AccountingMismatch(f"{file.final}: {total.read} letters decoded, {file.rows} committed")
     return OffsetAccounting(
@@ -100,14 +103,18 @@ def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
 
 @dataclass(slots=True)
 class Untouched:
-    """Counts of files that a replay leaves unchanged: all chosen letters fail again, or the file cannot be read (`not_read`)."""
+    """The files that a replay leaves unchanged.
+
+    `files` and `letters` count files whose chosen letters all fail again. `not_read` has the paths of files that cannot be
+    read, and the reasons.
+    """
 
     files: int = 0
     letters: int = 0
     not_read: list[tuple[str, str]] = field(default_factory=list)
 
     def note(self, file: DataFile, manifest: TableManifest) -> bool:
-        """Return whether the file stays unchanged; a file without a chosen letter does, and is not counted."""
+        """Count the file if it stays unchanged, and return whether it does. A file without a chosen letter is not counted."""
         failure = manifest.failure
         if failure is not None:
             self.not_read.append((file.final, failure.message))
@@ -124,7 +131,7 @@ class Untouched:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBatch:
-    """What the tasks of one batch wrote: `files`, which replace those that `replayed` names. A `failure` ends the replay."""
+    """The result of one batch: `files` replace the dead-letter files that `replayed` names. A `failure` ends the replay."""
 
     files: tuple[DataFile, ...] = ()
     replayed: tuple[ReplayedFile, ...] = ()
@@ -134,7 +141,7 @@ class ReplayBatch:
 def judge_batch(
     planned: Mapping[int, DataFile], manifests: Sequence[TableManifest], untouched: Untouched
 ) -> ReplayBatch:
-    """Judge the manifests of a batch; `planned` has each task's file. Raises AccountingMismatch, as account_of."""
+    """Return the result of a batch; `planned` has each task's file. Raises AccountingMismatch as `account_of` does."""
     files: list[DataFile] = []
     replayed: list[ReplayedFile] = []
     for manifest in sorted(manifests, key=lambda m: m.task):
@@ -151,7 +158,7 @@ def judge_batch(
 
 def progress_after(running: RunningReplay, replayed: Sequence[ReplayedFile]) -> RunningReplay:
     """Return the order's progress after an epoch that records these files."""
-    total = sum((one.account for one in replayed), running.account)
+    total = sum((file.account for file in replayed), running.account)
     return replace(running, files=running.files + len(replayed), account=total)
 
 
@@ -161,9 +168,9 @@ _COUNTS |= {"tombstones": "tombstones", "again": "dead_lettered"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCounts:
-    """The result of a replay by order: `files` were replaced; `account` says what became of their letters.
+    """The result of a replay by order: how many `files` were replaced, and the account of their letters.
 
-    `unchanged` files have chosen letters, all of which fail again. `not_read` names the first of the `not_read_files`.
+    `unchanged` counts files whose chosen letters all fail again. `not_read` names the first of the `not_read_files`.
     """
 
     files: int
@@ -186,25 +193,27 @@ class ReplayCounts:
 
     @property
     def result(self) -> str:
-        """The result of the order's line in the ledger."""
+        """The counts as text for the order's line in the ledger."""
         account = {name: getattr(self.account, attribute) for name, attribute in _COUNTS.items()}
-        own = {name: getattr(self, name) for name in _OWN}
-        return f"{ORDER_DONE} {orjson.dumps({'files': self.files} | account | own).decode()}"
+        counts_of_files = {name: getattr(self, name) for name in _OWN}
+        return f"{ORDER_DONE} {orjson.dumps({'files': self.files} | account | counts_of_files).decode()}"
 
     @staticmethod
     def parse(result: str) -> "ReplayCounts":
-        """Return the counts in an order's result, which is done."""
+        """Return the counts in the result of an order that was carried out."""
         counts: dict[str, Any] = orjson.loads(result.removeprefix(ORDER_DONE))
         account = OffsetAccounting(**{attribute: counts[name] for name, attribute in _COUNTS.items()})
-        own = {name: counts[name] for name in _OWN} | {"not_read": tuple(map(tuple, counts["not_read"]))}
-        return ReplayCounts(files=counts["files"], account=account, **own)
+        counts_of_files = {name: counts[name] for name in _OWN} | {
+            "not_read": tuple(map(tuple, counts["not_read"]))
+        }
+        return ReplayCounts(files=counts["files"], account=account, **counts_of_files)
 
 
 _OWN = tuple(f.name for f in fields(ReplayCounts) if f.name not in ("files", "account"))
 
 
 def rules_digest(rule: TableRule, service_map: ServiceMap) -> str:
-    """Return a digest of everything in the map that decides what a record of the table becomes.
+    """Return a digest of the parts of the map that decide what becomes of the table's records.
 
     It does not cover columns that are read from Hive, the code of plug-ins, or the registry's schemas.
     """

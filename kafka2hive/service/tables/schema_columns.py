@@ -1,4 +1,4 @@
-"""Columns that the map does not name: those that the ledger added, and those that the schemas of records call for."""
+"""Columns in addition to the map's: those that the ledger has added, and those that records' schemas require."""
 
 import logging
 import threading
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EffectiveColumns:
-    """All columns of a table. `added` holds the names, in lower case, of those that the ledger added."""
+    """All columns of a table. `added` has the lower-case names of the columns that the ledger has added."""
 
     columns: tuple[Column, ...]
     added: frozenset[str]
@@ -33,22 +33,25 @@ class EffectiveColumns:
 def effective_columns(
     rule: TableRule, known: Sequence[Column], added: Sequence[AddedColumn]
 ) -> EffectiveColumns:
-    """Merge `known` (the map's columns, otherwise Hive's) with those that the ledger added; the map's columns take precedence."""
+    """Return `known` (the map's columns, or Hive's if the map has none) with the columns that the ledger has added.
+
+    The map's columns take precedence.
+    """
     newest = {a.name.lower(): a for a in added if a.name not in rule.ignored_fields}
     columns: list[Column] = []
     names: set[str] = set()
     for column in known:
-        own = None if rule.columns else newest.get(column.name.lower())
-        if own is None:
+        evolved = None if rule.columns else newest.get(column.name.lower())
+        if evolved is None:
             columns.append(column)
         else:  # somebody may have widened the column in Hive
-            kind = own.type if is_wider(own.type, column.type) else column.type
-            columns.append(Column(own.name, kind))
-            names.add(own.name.lower())
+            kind = evolved.type if is_wider(evolved.type, column.type) else column.type
+            columns.append(Column(evolved.name, kind))
+            names.add(evolved.name.lower())
     known_names = {column.name.lower() for column in known}
-    for name, own in newest.items():
+    for name, evolved in newest.items():
         if name not in known_names:
-            columns.append(Column(own.name, own.type))
+            columns.append(Column(evolved.name, evolved.type))
             names.add(name)
     return EffectiveColumns(tuple(columns), frozenset(names))
 
@@ -58,7 +61,7 @@ def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
     own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema}
     return (
         rule.schema_evolution != "ignore"
-        and rule.sql is None  # its columns are the SELECT's
+        and rule.sql is None  # such a table has the columns of its SELECT
         and has_registry
         and rule.format in own_schema
         and own_schema[rule.format] is None
@@ -75,9 +78,9 @@ class SchemaFields:
 
 @dataclass(frozen=True, slots=True)
 class MissingColumns:
-    """What a table lacks: `columns`, each with the label of the schema that has it.
+    """The columns that a table lacks, each with the label of the schema that requires it.
 
-    `lost` describes fields that no column can be added for.
+    `lost` describes fields for which a column cannot be added.
     """
 
     columns: tuple[tuple[Column, str], ...]
@@ -92,7 +95,7 @@ class MissingColumns:
             raise schema_differs(table, "the newest version", "; ".join([*columns, *self.lost]))
 
     def added(self, at: str, epoch: int) -> tuple[AddedColumn, ...]:
-        """Return the columns in the form of the ledger."""
+        """Return the columns as values for the ledger."""
         return tuple(
             AddedColumn(name=column.name, type=column.type, schema=schema, added_at=at, epoch=epoch)
             for column, schema in self.columns
@@ -104,7 +107,7 @@ def schema_fields(
 ) -> SchemaFields | None:
     """Return a schema's fields; None if it does not describe the table's records.
 
-    Its kind may not match the table's format, it may be unreadable, or hold several message types.
+    Reasons are a kind that does not match the table's format, an unreadable schema, or several message types.
     """
     if (schema.kind, settings.format) == (AVRO, "avro"):
         from kafka2hive.decode.schemas.avro import parse
@@ -133,14 +136,14 @@ def _read_protobuf(
     try:
         parsed = parse(schema)
         name = parsed.only_type(message)
-    except SchemaInvalid as error:  # records name their message type
+    except SchemaInvalid as error:  # expected for several message types, because records name theirs
         log.debug("%s: the schema with %s: %s", settings.table, label, error)
         return None
     return SchemaFields(label, tuple(protobuf_fields(parsed, name)))
 
 
 def missing_columns(settings: TableSettings, schemas: Sequence[SchemaFields]) -> MissingColumns:
-    """Return what the table lacks of all these schemas together. Pure."""
+    """Return the columns that the table lacks for all these schemas together. Pure."""
     from kafka2hive.schema_evolution.differences import differences
 
     columns: dict[str, tuple[Column, str]] = {}
@@ -160,9 +163,9 @@ def _with(settings: TableSettings, new: Sequence[Column]) -> TableSettings:
 
 
 class NewestSchemas:
-    """The newest schemas of subjects. After an outage, the registry is asked again only after `refresh_seconds`.
+    """The newest schemas of subjects. After an outage, requests pause for `refresh_seconds`.
 
-    That is safe, because records name their schemas.
+    The pause cannot lose a field, because records name their schemas by id.
     """
 
     def __init__(self, registry: Registry, clock: Clock, refresh_seconds: float) -> None:
@@ -173,7 +176,7 @@ class NewestSchemas:
         self._one_at_a_time = threading.Lock()
 
     def of(self, rule: TableRule, topics: tuple[str, ...], settings: TableSettings) -> list[SchemaFields]:
-        """Return the newest schemas in the order of the topics, without those that the registry lacks or cannot give now."""
+        """Return the newest schemas in the order of the topics, as far as the registry has them and answers."""
         subjects = dict.fromkeys(rule.subject.replace("{topic}", topic) for topic in topics)
         newest = [self._newest(subject, settings) for subject in subjects]
         return [written for written in newest if written is not None]
@@ -197,7 +200,7 @@ class NewestSchemas:
 
 
 def newest_schemas(wiring: Wiring) -> NewestSchemas | None:
-    """Build the map's NewestSchemas; None if the map has no registry. Nothing is connected yet."""
+    """Build the map's NewestSchemas; None if the map has no registry. The registry is connected at the first request."""
     options, registry = wiring.map.registry, wiring.registry()
     if options is None or registry is None:
         return None

@@ -1,6 +1,6 @@
 """The STOP that a start of `run` would meet, found without changing anything: for `status` and `recover --plan`.
 
-The same code decides as in a run: the check before a take-over, the search for files of a roll-forward, the comparison of
+It uses the code of a run: the check before a take-over, the search for the files of a roll-forward, and the comparison of
 positions with Kafka.
 """
 
@@ -22,7 +22,7 @@ from kafka2hive.storage.port import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class KafkaLook:
-    """One look at Kafka for many tables. `error`: why Kafka did not answer."""
+    """One look at Kafka for many tables. `error` says why Kafka did not answer."""
 
     logs: Logs | None = None
     error: str | None = None
@@ -31,9 +31,9 @@ class KafkaLook:
 def look_at_kafka(
     kafka: Kafka | None, views: Collection[View], routed: Mapping[str, RoutedTable], *, patterns: bool = False
 ) -> KafkaLook:
-    """Ask for both ends of all logs that the tables read or have read.
+    """Request both ends of all logs that the tables read or have read.
 
-    `patterns`: the map has patterns, so Kafka's topics matter even before a table has a ledger.
+    `patterns` says that the map has patterns, so that Kafka's topics matter even before a table has a ledger.
     """
     if kafka is None or not (views or patterns):
         return KafkaLook()
@@ -56,7 +56,7 @@ class PendingFiles:
 
 
 def pending_files(files: FileSystem, table: str, wanted: Iterable[DataFile]) -> PendingFiles:
-    """Look for each file as a roll-forward would, without moving any. Raises StorageError."""
+    """Search for the files as a roll-forward would, without moving them. Raises StorageError."""
     states = [find(files, table, file) for file in wanted]
     return PendingFiles(
         states.count(FileState.STAGED),
@@ -67,7 +67,7 @@ def pending_files(files: FileSystem, table: str, wanted: Iterable[DataFile]) -> 
 
 @dataclass(frozen=True, slots=True)
 class StartOutlook:
-    """The files of a pending epoch, if there is one, and the STOP that a start would meet, if there is one."""
+    """The files of a pending epoch, and the STOP that a start would meet; None stands for no pending epoch or no STOP."""
 
     pending: PendingFiles | None
     stop: ManualActionRequired | None
@@ -75,10 +75,10 @@ class StartOutlook:
 
 @dataclass(slots=True, eq=False)
 class StartPreview:
-    """Finds the STOP that a start would meet. Nothing is changed, and no heartbeat is watched.
+    """Finds the STOP that a start would meet, without changes and without watching heartbeats.
 
-    If `_kafka` is None, positions are not compared with Kafka. `_acceptances` and `_accept_location` are decisions of the
-    operator: accepted gaps, and tables whose new location is accepted.
+    If `_kafka` is None, positions are not compared with Kafka. `_acceptances` and `_accept_location` are the operator's
+    decisions: accepted gaps, and tables whose new location is accepted.
     """
 
     _wiring: Wiring
@@ -89,7 +89,7 @@ class StartPreview:
     _accept_location: Collection[str] = ()
 
     def of(self, view: View) -> StartOutlook:
-        """Return what a start of this table would meet. Raises StorageError, AmbiguousOutcome, NoLedger."""
+        """Return the outlook of a start of this table. Raises StorageError, AmbiguousOutcome, NoLedger."""
         files, table = self._wiring.ports.files, view.paths.table
         pending = pending_files(files, table, view.state.files) if view.newest.pending else None
         by_ledger = self._by_ledger(view)
@@ -121,7 +121,7 @@ class StartPreview:
         return stop(view.paths.table, decision.problems) if isinstance(decision, Halt) else None
 
     def _with_last_read(self, view: View, logs: Logs) -> Logs:
-        """Add the leader epochs that show whether logs were rewritten; unchanged if Kafka does not give a record."""
+        """Return the logs with the leader epochs that show a rewritten log; unchanged if Kafka does not return a record."""
         assert self._kafka is not None
         try:
             return with_last_read(self._kafka, view.state, logs)

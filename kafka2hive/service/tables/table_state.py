@@ -1,6 +1,6 @@
-"""A table of the map (MapTable), and what a run's driver remembers about it between epochs (Table).
+"""A table of the map (MapTable), and its state in a run's driver between epochs (Table).
 
-The ledger is the only durable state, so a crash loses nothing that is kept here.
+All of it can be derived again from the map, the ledger and Kafka, so a crash may lose it.
 """
 
 import math
@@ -25,20 +25,20 @@ from kafka2hive.service.tables.read_through import ReadThrough
 FIRST_GUESS_BYTES = 500.0
 FIRST_BOUND_BYTES = 2048.0
 _SHARE_THAT_COUNTS = 0.01
-_RECORDS_THAT_COUNT = 10_000  # fewer may not be like the rest of the topic
+_RECORDS_THAT_COUNT = 10_000  # a smaller sample may not represent the topic
 _GROWTH = 1.25  # records of the next epoch may be this much larger without exceeding the bytes of an epoch
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _LONGEST_OUTAGE = 30.0
-_DOUBLINGS = 10  # more would exceed the longest wait anyway, and 2 ** 1024 does not fit into a float
+_DOUBLINGS = 10  # the wait is at its limit by then, and 2 ** 1024 would not fit into a float
 
 
 @dataclass(frozen=True, slots=True)
 class MapTable:
-    """A table as the map and Kafka's list of topics make it.
+    """A table that results from a rule of the map and Kafka's topics.
 
-    `topics` exist and go into the table; `missing` are topics that its rule lists and Kafka does not have. `added` are the
-    columns that its ledger adds to the map's; empty if the ledger was not read.
+    `topics` are the existing topics that go into the table. `missing` are topics that the rule lists but Kafka lacks. `added` are
+    the columns that the ledger adds to the map's; the tuple is empty if the ledger was not read.
     """
 
     rule: TableRule
@@ -58,7 +58,7 @@ class MapTable:
 
 @dataclass(frozen=True, slots=True)
 class Unowned:
-    """The table is not taken over, or its ledger was dropped from memory (rule R0). `last`: the newest state known."""
+    """The table is not taken over, or its ledger was dropped from memory (rule R0). `last` is the newest known state."""
 
     last: Snapshot | None = None
 
@@ -67,8 +67,8 @@ class Unowned:
 class Owned:
     """The table's ledger is owned by this run.
 
-    `admitted`: Hive's table matches the map, as far as commits must wait for that.
-    `registered`: pending registrations of the newest snapshot that Hive has confirmed since.
+    `admitted` says that the gate has let the table commit (hive_gate.py). `registered` are pending registrations of the newest
+    snapshot that Hive has confirmed since.
     """
 
     ledger: OwnedLedger
@@ -82,7 +82,7 @@ class Owned:
 
     @property
     def open_registrations(self) -> frozenset[HivePartition]:
-        """Hive partitions that may hold data and are not known to be registered."""
+        """The pending registrations that Hive has not confirmed yet."""
         return frozenset(self.state.unregistered) - self.registered
 
 
@@ -106,7 +106,7 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class HiveAnswers:
-    """What Hive has answered in this run about a table's partitions: `refusals`, and those `confirmed` as registered."""
+    """Hive's answers in this run about a table's partitions: `refusals`, and partitions `confirmed` as registered."""
 
     refusals: Mapping[HivePartition, TableError] = field(default_factory=dict)
     confirmed: frozenset[HivePartition] = frozenset()
@@ -118,18 +118,18 @@ class HiveAnswers:
     def after_registration(
         self, partitions: frozenset[HivePartition], confirmed: frozenset[HivePartition]
     ) -> "HiveAnswers":
-        """Drop the refusals of `partitions`, and add those of the table that Hive has `confirmed`."""
+        """Return the answers without refusals of `partitions`, and with `confirmed`, the table's registered partitions."""
         refusals = {p: error for p, error in self.refusals.items() if p not in partitions}
         return HiveAnswers(refusals, self.confirmed | confirmed)
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionProgress:
-    """How far a table is on the way to complete partitions.
+    """A table's progress towards complete partitions since its take-over.
 
-    `read_through`: the time up to which the ledger's state contains everything that Kafka held, since the take-over.
-    `asked_at`: monotonic seconds at which the completion policy was last asked since then.
-    `uncertified`: paths of complete partitions whose certificates are still to be written.
+    - `read_through`: the time that the table is read through.
+    - `asked_at`: when the completion policy was asked last (monotonic seconds).
+    - `uncertified`: paths of complete partitions whose certificates are not written yet.
     """
 
     read_through: ReadThrough = ReadThrough()  # noqa: RUF009  a frozen value of another module
@@ -147,10 +147,10 @@ class HeldRecords:
 
 @dataclass(slots=True)
 class RecordSizes:
-    """The sizes of a table's records in Kafka, as the last epochs showed them, in bytes.
+    """Estimates of the sizes of a table's records in Kafka (bytes), learned from the last epochs.
 
-    `mean` is the planner's estimate; `bound` limits epochs that must not become too large. `is_guess` is true until
-    an epoch has had enough records.
+    `mean` is the planner's estimate. `bound` is the largest expected size, which keeps epochs within their limit. `is_guess` is
+    true until an epoch has had enough records.
     """
 
     mean: float = FIRST_GUESS_BYTES
@@ -158,10 +158,10 @@ class RecordSizes:
     is_guess: bool = True
 
     def learn(self, accounts: Sequence[RangeAccounting]) -> None:
-        """Update both from an epoch's accounts: at once if records grew or a guess ends, otherwise by halves.
+        """Update both sizes from an epoch's accounts: at once if records grew or a guess ends, otherwise half of the way.
 
-        The bound is the mean of the topic partition with the largest records plus a quarter, because the next epoch may
-        read that one alone. Topic partitions with under 1 % of the records are ignored.
+        The bound is the mean size in the topic partition with the largest records, plus a quarter, because the next epoch may
+        read only this topic partition. Topic partitions with under 1 % of the records are ignored.
         """
         read = sum(a.account.read for a in accounts)
         if not read:
@@ -182,24 +182,24 @@ class RecordSizes:
 
 @dataclass(slots=True)
 class Table:
-    """The state of one table of a run. Each field is written by one class, and most hold values that it replaces as a whole.
+    """The state of one table of a run. Only one class writes each field; most values are frozen and are replaced as a whole.
 
     | field | meaning | written by |
     |---|---|---|
     | `in_map` | its rule, topics and added columns | OwnedTables |
-    | `vanished` | topics that Kafka listed earlier in this run and does not list now: deleted, or old metadata | OwnedTables |
+    | `vanished` | topics that Kafka listed earlier in this run, but does not list now (deleted, or old metadata) | OwnedTables |
     | `state` | unowned, owned or set aside | OwnedTables |
     | `hive` | Hive's answers about its partitions | OwnedTables |
-    | `failures` | failures since the last published epoch; a take-over does not reset it | OwnedTables |
-    | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
+    | `failures` | failures since the last published epoch; a take-over does not reset the count | OwnedTables |
+    | `record_sizes` | estimates of the sizes of its records | `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
-    | `units_since` | the lowest epoch in the names of compaction units that are written for it; None without any | Compactions |
-    | `completion` | up to when it is read through, and what its policy and certificates wait for | CompletionTracker |
-    | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
+    | `units_since` | the lowest epoch in the file names of compaction units under way; None without units | Compactions |
+    | `completion` | the table's progress towards complete partitions | CompletionTracker |
+    | `warnings` | texts that `status` shows, by source | a source writes its entry, and empties it when the cause is over |
 
     While the epoch loop runs, all writers run under its lock, and one thread at a time works on a table. Other threads may
-    read `state` at any moment: code that needs it twice must keep it in a variable.
+    read `state` at any moment, so they must read it once and keep the value in a variable.
     """
 
     in_map: MapTable
@@ -236,7 +236,7 @@ class Table:
 
     @property
     def ownership(self) -> Unowned | Owned:
-        """Return whether the ledger is owned, also while the table is set aside."""
+        """The ownership of the ledger, also while the table is set aside."""
         state = self.state
         return state.ownership if isinstance(state, SetAside) else state
 
@@ -254,12 +254,12 @@ class Table:
                 return owned
             case Unowned():
                 raise Kafka2HiveError(
-                    "table.not_owned", f"{self.name} is worked on without its ledger", "report it: a bug"
+                    "table.not_owned", f"{self.name} is used without its ledger", "report it: a bug"
                 )
 
     @property
     def aside(self) -> SetAside | None:
-        """Why the table is set aside, or was if it has not resumed since; otherwise None."""
+        """Why the table is set aside; it stays set until the table serves again. Otherwise None."""
         state = self.state
         return state if isinstance(state, SetAside) else None
 
@@ -269,10 +269,10 @@ class Table:
         return ownership.open_registrations if isinstance(ownership, Owned) else frozenset()
 
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
-        """Set the table aside: without an end after a ManualActionRequired, otherwise with waits that double.
+        """Set the table aside: for ever after a ManualActionRequired, otherwise for a wait that doubles with each failure.
 
-        The waits grow from 5 s to 5 min, or to 30 s if a service was unavailable, because it may be back at any moment.
-        `now` is in monotonic seconds. Only OwnedTables calls it.
+        The waits grow from 5 s to 5 min, or only to 30 s if a service was unavailable, because it may be back at any moment.
+        `now` is in monotonic seconds. Only OwnedTables calls this method.
         """
         self.failures += 1
         longest = (
@@ -284,12 +284,12 @@ class Table:
         return aside
 
     def forget(self) -> None:
-        """Drop the ledger from memory; the next start of the table reads it again (rule R0). Only OwnedTables calls it."""
+        """Drop the ledger from memory, so that the next start reads it again (rule R0). Only OwnedTables calls this method."""
         self.ownership = Unowned(self.last_state)
 
     @property
     def last_state(self) -> Snapshot | None:
-        """The newest state known to this run, also while the table is not owned: for display and counts, not for decisions."""
+        """The newest known state, also while the table is not owned. It is for display and counts, not for decisions."""
         match self.ownership:
             case Owned() as owned:
                 return owned.state

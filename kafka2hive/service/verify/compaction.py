@@ -1,7 +1,7 @@
-"""The audit of compaction: what snapshots say of it, and the rows of compacted files.
+"""The audit of compaction: the lines of snapshots about it, and the rows of compacted files.
 
-`audit_places` is pure: it counts early partitions, units and moves anew from the lines of files. `audit_units` reads the
-files of each unit, which must hold exactly the rows of its early files.
+`audit_places` is pure: it computes early partitions, units and moves anew from the lines of files. `audit_units` reads the
+files of each unit, which must hold exactly the rows of the unit's early files.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -25,8 +25,8 @@ _BATCH_ROWS = 32_768
 
 
 def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit what a snapshot says of early and moved partitions against the one before it and its own files."""
-    counts = {each.partition: (each.files, each.rows) for each in before.early}
+    """Audit the early and moved lines of `after` against `before` and the files of `after`."""
+    counts = {entry.partition: (entry.files, entry.rows) for entry in before.early}
     for file in after.files:
         early_now = early_place(after.location, file.hive_partition.path)
         if file.kind is FileKind.DATA and file.hive_partition.location == early_now:
@@ -39,7 +39,7 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     counts = {partition: count for partition, count in counts.items() if count[0]}
     moved = list(_moved_before(before, after))
     for home in sorted({unit.partition for unit in after.units}):
-        early = next((each for each in counts if _home(each) == home), None)
+        early = next((entry for entry in counts if _home(entry) == home), None)
         units = [unit for unit in after.units if unit.partition == home]
         read = (sum(unit.sources for unit in units), sum(unit.rows for unit in units))
         if early is None or counts.pop(early) != read:
@@ -55,9 +55,9 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             if rows != unit.rows:
                 text = f"epoch {after.epoch}: unit {unit.task} read {unit.rows} rows, its files hold {rows}"
                 yield Finding(_CODE, home.location, text)
-    if {each.partition: (each.files, each.rows) for each in after.early} != counts:
+    if {entry.partition: (entry.files, entry.rows) for entry in after.early} != counts:
         yield of_epoch(after, _CODE, "its early lines do not follow from the epoch before and its files")
-    yield from _audit_retired(before, after, {each.partition: each for each in moved})
+    yield from _audit_retired(before, after, {entry.partition: entry for entry in moved})
     if after.closed_through < before.closed_through:
         yield of_epoch(after, _CODE, f"closed through {after.closed_through}, before {before.closed_through}")
 
@@ -65,10 +65,10 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def audit_units(
     files: FileSystem, finals: Sequence[Snapshot], lost: Collection[str], settings: TableSettings
 ) -> list[Finding]:
-    """Compare the rows of each unit's sources, as the ledger names them, with those of its files. Raises StorageError.
+    """Compare the rows of each unit's sources with the rows of its files. Raises StorageError.
 
-    A file whose loss was accepted before the unit is not one of its sources. If a source was lost since (Hive no longer reads
-    it) or retired, the unit cannot be compared, but its files are read.
+    The ledger names the sources; files whose loss was accepted before the unit do not belong to them. If a source was lost or
+    retired since, the unit cannot be compared, and only its files are read.
     """
     from kafka2hive.formats.lines.files import PlainLines  # slow: it loads pyarrow
     from kafka2hive.task.rows import schema_in_files
@@ -89,7 +89,7 @@ def audit_units(
             written = [f for f in snapshot.files if (f.hive_partition, f.task) == (unit.partition, unit.task)]
             if any(f.final in lost for f in sources):
                 findings += [
-                    each for f in written if f.final not in lost for each in read_back(files, f, f.final)
+                    entry for f in written if f.final not in lost for entry in read_back(files, f, f.final)
                 ]
                 continue
             if problem := _difference(files, unit, sources, written, plain):
@@ -99,28 +99,30 @@ def audit_units(
 
 
 def _moved_before(before: Snapshot, after: Snapshot) -> Iterator[MovedPartition]:
-    """Yield the moved partitions of `before`, and those that `after` watches again because it has late data of them."""
+    """Yield the moved partitions of `before`, and those that `after` watches again because it has late data for them."""
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
-    known = {each.partition for each in before.moved}
-    again = (each for each in after.moved if each.partition in filled - known)
-    for each in (*before.moved, *again):
-        if each.partition in filled:
-            each = replace(
-                each, epoch=each.epoch if each.partition in known else after.epoch, late=after.epoch
+    known = {entry.partition for entry in before.moved}
+    again = (entry for entry in after.moved if entry.partition in filled - known)
+    for entry in (*before.moved, *again):
+        if entry.partition in filled:
+            entry = replace(
+                entry, epoch=entry.epoch if entry.partition in known else after.epoch, late=after.epoch
             )
-        yield each
+        yield entry
 
 
 def _audit_retired(
     before: Snapshot, after: Snapshot, moved: dict[HivePartition, MovedPartition]
 ) -> Iterator[Finding]:
-    """Audit the moved and the retired lines; `moved` are those that there would be if this epoch retired none."""
-    for each in set(after.retired) - set(before.retired):
-        line = moved.pop(each.partition, None)
-        if line is None or not line.right_since or (each.through, each.epoch) != (line.epoch, after.epoch):
-            yield Finding(_CODE, each.early, f"epoch {after.epoch} retires it, though its time had not run")
-    said = {each.partition: replace(each, right_since="") for each in after.moved}
-    if said != {home: replace(each, right_since="") for home, each in moved.items()}:
+    """Audit the moved and the retired lines; `moved` are the expected moved lines without retirements in this epoch."""
+    for entry in set(after.retired) - set(before.retired):
+        line = moved.pop(entry.partition, None)
+        if line is None or not line.right_since or (entry.through, entry.epoch) != (line.epoch, after.epoch):
+            yield Finding(
+                _CODE, entry.early, f"epoch {after.epoch} retires it, though its time was not running"
+            )
+    lines = {entry.partition: replace(entry, right_since="") for entry in after.moved}
+    if lines != {home: replace(entry, right_since="") for home, entry in moved.items()}:
         yield of_epoch(after, _CODE, "its moved lines do not follow from the epoch before and its units")
 
 
@@ -135,31 +137,31 @@ def _difference(
     written: Sequence[DataFile],
     plain: "PlainLines",
 ) -> str | None:
-    """Return how the rows differ, or None."""
+    """Return how the rows of the written files differ from those of the sources, None if they are equal."""
     from kafka2hive.formats.files import UNREADABLE
 
     if len(sources) != unit.sources:
-        return f"it has {unit.sources} sources, the ledger names {len(sources)} files of its interval"
+        return f"it has {unit.sources} sources, but the ledger has {len(sources)} files in its interval"
     try:
         before, after = _sum(files, sources, plain), _sum(files, written, plain)
     except NotFound as error:
-        return f"{error} is not there, its rows were not compared"
+        return f"{error} does not exist, so the rows were not compared"
     except UNREADABLE as error:
         return f"a file cannot be read: {error}"
     if before != after:
-        return f"its sources hold {before[0]} rows, its files {after[0]}, and they are not the same rows"
+        return f"its sources hold {before[0]} rows, its files {after[0]}, and the rows differ"
     return None
 
 
-def _sum(files: FileSystem, of: Iterable[DataFile], plain: "PlainLines") -> tuple[int, int]:
-    """Return the number of rows and the sum of their hashes."""
+def _sum(files: FileSystem, data_files: Iterable[DataFile], plain: "PlainLines") -> tuple[int, int]:
+    """Return the number of rows in the files, and the sum of their hashes."""
     import numpy as np
 
     from kafka2hive.formats.files import open_reader
     from kafka2hive.formats.row_hash import row_hashes
 
     rows, total = 0, 0
-    for file in of:
+    for file in data_files:
         reader = open_reader(files.read(file.final), extension_of(file.final), plain)
         for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
             hashes = row_hashes(zip(batch.schema.names, batch.columns, strict=True), len(batch))

@@ -1,4 +1,4 @@
-"""The audit of a table's files: each file that a snapshot names must exist and be whole, with no other files among them."""
+"""The audit of a table's files: all files that snapshots name must exist and be whole, and readers must see only them."""
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ def audit_presence(
     lost: frozenset[str],
     newest_now: Callable[[], int],
 ) -> AuditResult:
-    """Compare names and lengths: one listing per directory of the table. Raises StorageError.
+    """Compare names and lengths, with one listing per directory of the table. Raises StorageError.
 
-    Files of this ledger that no snapshot names are findings too. Files of other writers in the same directories are noted.
-    A live run may publish epochs meanwhile: `newest_now` returns the newest committed epoch after the listing, and a file
-    of a later epoch was never committed.
+    Visible files of this ledger that are in no snapshot are findings, too; files of other writers are noted. A live run may
+    publish epochs meanwhile: `newest_now` returns the newest committed epoch after the listing, and a file of a later epoch
+    was never committed.
     """
     snapshots = (*finals, pending) if pending else tuple(finals)
     expected = {f.final: f for snapshot in finals for f in snapshot.files if f.final not in lost}
@@ -57,9 +57,9 @@ def audit_contents(
     lost: frozenset[str],
     advance: Callable[[int, int], None],
 ) -> tuple[Finding, ...]:
-    """Read every file and check its checksum and the row count in its footer. Raises StorageError.
+    """Read every file, and check its checksum and the row count in its footer. Raises StorageError.
 
-    `advance` is called for each file with 1 and its row count, from several threads.
+    `advance` is called for each file with 1 and the file's row count, from several threads.
     """
 
     def audit(file: DataFile) -> list[Finding]:
@@ -74,9 +74,9 @@ def audit_contents(
 def audit_pending(
     files: FileSystem, concurrency: Concurrency, pending: Snapshot, lost: frozenset[str], contents: bool
 ) -> tuple[Finding, ...]:
-    """Audit the files of a committed epoch that is not final yet, whether staged or promoted. Raises StorageError.
+    """Audit the files of the pending epoch, staged or promoted. Raises StorageError.
 
-    The staged path is read before the final one: in the other order a promotion in between would look like a loss.
+    The staged path is read before the final one: in the other order a promote in between would look like a loss.
     """
 
     def audit(file: DataFile) -> list[Finding]:
@@ -86,7 +86,11 @@ def audit_pending(
         for path, length in lengths:
             if length not in (None, file.length):
                 return [
-                    Finding("verify.length", path, f"{_other_length(file, length)}; to become {file.final}")
+                    Finding(
+                        "verify.length",
+                        path,
+                        f"{_other_length(file, length)}; its final path is {file.final}",
+                    )
                 ]
         return [Finding("verify.missing", file.final, f"neither there nor staged; {_rows_of(file)}")]
 
@@ -112,7 +116,7 @@ def _lengths(
 
 
 def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding for each file that is missing or has another length; `lengths` are those of existing files, by path."""
+    """Yield a finding for each file that is missing or has a wrong length; `lengths` has the existing files by path."""
     for file in expected:
         length = lengths.get(file.final)
         if length is None:
@@ -123,13 +127,13 @@ def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> I
 
 def _not_hidden(finals: Sequence[Snapshot], lengths: Mapping[str, int]) -> Iterator[Finding]:
     """Yield a finding for each dead-letter file that readers see although its letters were replayed."""
-    for path in sorted({one.path for snapshot in finals for one in snapshot.replayed} & lengths.keys()):
+    for path in sorted({file.path for snapshot in finals for file in snapshot.replayed} & lengths.keys()):
         text = "its letters were replayed, and readers see it again: move it away"
         yield Finding("verify.replay", path, text)
 
 
 def _epoch_in(path: str, tags: Collection[str]) -> int | None:
-    """Return the epoch in the name of a file of these ledgers; None if the file belongs to another writer."""
+    """Return the epoch in the file's name if it belongs to one of these ledgers; otherwise None."""
     parsed = DataFileName.parse(base_name(path))
     return parsed[0].epoch if parsed and parsed[0].ledger in tags else None
 
@@ -168,13 +172,13 @@ def _foreign(unnamed: Mapping[str, int | None], directories: Collection[str]) ->
         return []
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return [
-        f"{counted(len(paths), 'file')} in its directories that this ledger did not write, readers see their rows, too:"
+        f"{counted(len(paths), 'file')} in its directories that this ledger did not write; readers see their rows, too:"
         f" {', '.join(paths[:_SHOWN])}{more}"
     ]
 
 
 def read_back(files: FileSystem, file: DataFile, *paths: str) -> list[Finding]:
-    """Check checksum and rows of a file at the first of `paths` that exists. Raises StorageError."""
+    """Check the checksum and the rows of a file at the first of `paths` that exists. Raises StorageError."""
     for path in paths:
         try:
             data = files.read(path)
@@ -182,7 +186,7 @@ def read_back(files: FileSystem, file: DataFile, *paths: str) -> list[Finding]:
         except NotFound:
             continue
     else:
-        return []  # audit_presence reports it
+        return []  # audit_presence reports missing files
     damage = damage_of(file, path, data)
     return [] if damage is None else [damage]
 

@@ -1,8 +1,8 @@
 """The audit of a ledger's snapshots among themselves. Pure.
 
-What must hold (docs/protocol.md, I3): there is a snapshot of every epoch, each epoch begins at the offsets at which the
-one before ended, and every offset in between has an account, or belongs to an accepted gap. A dead letter is replayed at most
-once, and is then a row, filtered, a tombstone, or a letter of the epoch that replayed it.
+The invariants (docs/protocol.md, I3): every epoch has a snapshot, an epoch begins at the offsets at which the epoch before
+ended, and every offset in between has an account or belongs to an accepted gap. A dead letter is replayed at most once; then
+it is a row, filtered, a tombstone, or a letter of the epoch that replayed it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
     replayed: set[str] = set()
     for snapshot in snapshots:
         findings.extend(_accounts(snapshot))
-        for one in snapshot.replayed:
-            findings.extend(_replay(snapshot, one, earlier, replayed))
-            replayed.add(one.path)
+        for replayed_file in snapshot.replayed:
+            findings.extend(_replay(snapshot, replayed_file, earlier, replayed))
+            replayed.add(replayed_file.path)
         findings.extend(_losses(snapshot, earlier))
         findings.extend(_rows(snapshot, earlier))
         earlier.update({file.final: file for file in snapshot.files})
@@ -48,7 +48,9 @@ def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             )
         if after.ledger_id != before.ledger_id:
             yield of_epoch(
-                after, "verify.ledger", f"ledger {after.ledger_id}, the epoch before it {before.ledger_id}"
+                after,
+                "verify.ledger",
+                f"ledger {after.ledger_id}, but {before.ledger_id} in the epoch before",
             )
         if after.generation < before.generation:
             yield of_epoch(
@@ -57,12 +59,12 @@ def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
 
 
 def _positions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit that every position continues where it was, unless this epoch accepted a gap."""
+    """Audit that every position begins where it ended in the epoch before, unless this epoch accepted a gap."""
     with_gap = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
     for position in before.positions:
         now = after.position(position.topic_partition)
         if now is None:
-            yield _offsets(after, "verify.position", position, "has no position any more")
+            yield _offsets(after, "verify.position", position, "lacks this position of the epoch before")
         elif now.start != position.end and position.topic_partition not in with_gap:
             kind = "overlap" if now.start < position.end else "hole"
             yield _offsets(
@@ -74,7 +76,7 @@ def _positions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
-    """Audit that each account adds up, and that they cover exactly the offsets by which the positions moved."""
+    """Audit that each account adds up, and that the accounts cover exactly the offsets by which the positions moved."""
     ranges: dict[str, list[OffsetRange]] = {}
     for gap in _inner_gaps(snapshot):
         ranges.setdefault(str(gap.topic_partition), []).append(gap)
@@ -97,7 +99,7 @@ def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _losses(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
-    """Audit that each file which this epoch gives up was committed in an earlier one, with as many rows."""
+    """Audit that an earlier epoch committed each file that this epoch gives up, with the same number of rows."""
     for loss in _lost_now(snapshot):
         lost = earlier.get(loss.path)
         if lost is None:
@@ -114,59 +116,64 @@ def _losses(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Fin
 
 
 def _replay(
-    snapshot: Snapshot, one: ReplayedFile, earlier: Mapping[str, DataFile], replayed: Collection[str]
+    snapshot: Snapshot,
+    replayed_file: ReplayedFile,
+    earlier: Mapping[str, DataFile],
+    replayed: Collection[str],
 ) -> Iterator[Finding]:
-    """Audit that `one` is a dead-letter file of an earlier epoch, that no other epoch replayed it, and what became of it.
+    """Audit one replayed file: it is a dead-letter file of an earlier epoch and was not replayed or given up before.
 
-    The files of the task that replayed it must be of the same offsets, and hold as many rows as its letters became.
+    The files of the task that replayed it must have the same offsets, and as many rows and letters as its account says.
     """
-    file = earlier.get(one.path)
+    file = earlier.get(replayed_file.path)
     problem = None
     if file is None or file.kind is not FileKind.DEAD_LETTER:
         problem = "no earlier epoch has this file of dead letters"
-    elif one.path in replayed or any(loss.path == one.path for loss in snapshot.losses):
+    elif replayed_file.path in replayed or any(loss.path == replayed_file.path for loss in snapshot.losses):
         problem = "it was replayed or given up before"
-    elif file.rows != one.account.read:
-        problem = f"{one.account.read} letters are replayed, but {file.rows} were committed"
+    elif file.rows != replayed_file.account.read:
+        problem = f"{replayed_file.account.read} letters are replayed, but {file.rows} were committed"
     if problem is None:
         assert file is not None
-        of_task = [f for f in snapshot.files if f.task == one.task]
+        of_task = [f for f in snapshot.files if f.task == replayed_file.task]
         try:
-            one.account.check(one.path)
+            replayed_file.account.check(replayed_file.path)
         except AccountingMismatch as error:
             problem = str(error)
         for kind, expected in (
-            (FileKind.DATA, one.account.rows),
-            (FileKind.DEAD_LETTER, one.account.dead_lettered),
+            (FileKind.DATA, replayed_file.account.rows),
+            (FileKind.DEAD_LETTER, replayed_file.account.dead_lettered),
         ):
             held = sum(f.rows for f in of_task if f.kind is kind)
             if held != expected:
-                problem = f"its letters became {expected} {kind.value} rows, its task's files hold {held}"
+                problem = f"its letters became {expected} {kind.value} rows, but its task's files hold {held}"
         if any(f.ranges != file.ranges for f in of_task):
-            problem = "the files of its task are of other offsets"
+            problem = "the files of its task have different offsets"
     if problem is not None:
-        yield Finding("verify.replay", one.path, f"epoch {snapshot.epoch}: {problem}")
+        yield Finding("verify.replay", replayed_file.path, f"epoch {snapshot.epoch}: {problem}")
 
 
 def _rows(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
     """Audit that the files have as many rows as the accounts say.
 
-    To the accounts of offsets and of replayed letters come the rows of lost files that this epoch refetched. A rebuilt ledger
-    has files without accounts: those of offsets that were accepted as a gap.
+    The rows of lost files that this epoch refetched are added to the accounts of offsets and of replayed letters. In a rebuilt
+    ledger, files with offsets in an accepted gap lack accounts, and are left out.
     """
     gaps = set(_inner_gaps(snapshot))
-    accounts = [a.account for a in snapshot.accounts] + [one.account for one in snapshot.replayed]
+    accounts = [a.account for a in snapshot.accounts] + [
+        replayed_file.account for replayed_file in snapshot.replayed
+    ]
     total = sum(accounts, OffsetAccounting())
     refetched = [earlier[x.path] for x in _lost_now(snapshot) if x.remedy == REFETCH and x.path in earlier]
     for kind, read in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
         rows = sum(f.rows for f in snapshot.files if f.kind is kind and not gaps.intersection(f.ranges))
         expected = read + sum(lost.rows for lost in refetched if lost.kind is kind)
         if rows != expected:
-            of = f"; {counted(len(refetched), 'lost file')} dumped again among them" if refetched else ""
+            including = f", including {counted(len(refetched), 'refetched file')}" if refetched else ""
             yield of_epoch(
                 snapshot,
                 "verify.rows",
-                f"{kind.value} files hold {rows} rows, the accounts say {expected}{of}",
+                f"{kind.value} files hold {rows} rows, but the accounts say {expected}{including}",
             )
 
 
@@ -197,7 +204,7 @@ def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
 def retired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     """Return the final paths of early files that may be gone, because their rows are in compacted ones (K8)."""
     snapshots = list(snapshots)
-    through = {each.early: each.through for snapshot in snapshots for each in snapshot.retired}
+    through = {entry.early: entry.through for snapshot in snapshots for entry in snapshot.retired}
     return frozenset(
         file.final
         for snapshot in snapshots
@@ -208,7 +215,7 @@ def retired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
 
 def replayed_paths(snapshots: Iterable[Snapshot]) -> set[str]:
     """Return the final paths of dead-letter files whose letters were replayed, which must be hidden."""
-    return {one.path for snapshot in snapshots for one in snapshot.replayed}
+    return {replayed_file.path for snapshot in snapshots for replayed_file in snapshot.replayed}
 
 
 def _offsets(snapshot: Snapshot, code: str, position: Position, message: str) -> Finding:

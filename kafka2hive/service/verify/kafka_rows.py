@@ -79,7 +79,7 @@ class KafkaAudit:
         self._advance = advance
         self._schema = schema_in_files(self._table)
         self._plain = PlainLines(self._schema, self._table.writer)
-        # several rows of one offset share a place, so they are compared like rows without offsets
+        # rows of the same offset share a place, so they are compared like rows without offsets
         self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
         self._audit = AuditResult()
@@ -127,7 +127,7 @@ class KafkaAudit:
         columns: dict[str, str],
         place: PlaceColumns | None,
     ) -> None:
-        """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
+        """Compare the rows of `ranges`, which are a part of the unit's, with the rows decoded again from Kafka."""
         reduction = Reduction(columns, place, Span(ranges), Paths())
         expected = RecordRows(reduction)
         task = unowned_task(self._table.table, ranges, planned_at_ms=0)
@@ -141,7 +141,7 @@ class KafkaAudit:
         is_whole = set(ranges) == set(unit.ranges)
         if is_whole:  # otherwise such rows may belong to another piece
             self._report_rows_outside(unit, actual, has_places=place is not None)
-        # rows whose records were compacted away since they were read
+        # the number of rows whose records were compacted away since they were read
         rows_gone = sum(_rows_gone(unit, a.range, a.account) for a in manifest.accounts)
         letters = compare_by_place(
             reduction.span.length, expected.letters.whole(), actual.letters.whole(), buckets=False
@@ -234,7 +234,7 @@ class KafkaAudit:
             outside = Counter(whole.files[whole.places == OUTSIDE].tolist())
             for number, count in sorted(outside.items()):
                 file = unit.files[number]
-                text = f"{counted(count, 'row')} with other offsets than {', '.join(map(str, file.ranges))}"
+                text = f"{counted(count, 'row')} with offsets outside {', '.join(map(str, file.ranges))}"
                 self._audit.findings.append(Finding("verify.extra", file.final, text))
 
     def _read(self, file: DataFile) -> bytes | None:
@@ -267,7 +267,7 @@ class KafkaAudit:
         return common
 
     def _report_not_checked(self, unassigned: Sequence[DataFile]) -> None:
-        """Add what was not compared, and the columns that no row fills."""
+        """Add the data that was not compared, and the columns that are empty in all rows."""
         from_value = [column.name for column in self._table.columns if column.name in self._schema.names]
         empty = [name for name in from_value if name not in self._filled] if self._rows else []
         self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
@@ -286,7 +286,7 @@ class KafkaAudit:
 
 
 def _rows_gone(unit: Unit, part: OffsetRange, now: OffsetAccounting) -> int:
-    """Return how many rows of `part` had a record when it was read that Kafka does not have any more.
+    """Return how many rows of `part` come from records that Kafka has deleted since they were read.
 
     If `part` is only a piece of a range, this is an upper bound. Tables with several rows per record are never cut into
     pieces.

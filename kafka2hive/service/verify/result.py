@@ -8,7 +8,7 @@ from kafka2hive.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """A broken guarantee. `code` is stable, `where` is a path, an epoch, or a topic partition with its offsets."""
+    """A broken guarantee. `code` is stable; `where` is a path, an epoch, or a topic partition with offsets."""
 
     code: str
     where: str
@@ -24,8 +24,8 @@ def of_epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
 class AuditResult:
     """The result of one part of an audit.
 
-    `not_checked` names what could not be compared, `no_answer` the services that did not answer. `notes` name what agrees
-    with map and ledger but may be unintended.
+    `not_checked` names data that could not be compared, `no_answer` the services that did not answer. `notes` name facts that
+    agree with map and ledger, but may be unintended.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -42,9 +42,9 @@ class AuditResult:
 
 @dataclass(frozen=True, slots=True)
 class TableAuditResult:
-    """The audit of one table: the amount of data, and what AuditResult has. `rows` includes dead letters.
+    """The audit of one table: the amount of data, and the fields of AuditResult. `rows` includes dead letters.
 
-    `accepted` are missing registrations that an operator gave up, which are no findings.
+    `accepted` are missing registrations that an operator gave up; they do not count as findings.
     """
 
     table: str
@@ -91,7 +91,7 @@ class VerifyRequest:
 
 
 class Progress:
-    """Receives the progress of an audit, from any thread; this one ignores it."""
+    """Receives the progress of an audit, from any thread. This base class ignores it."""
 
     def table(self, name: str, files: int, rows: int) -> None:
         """Begin a table with this many files and rows."""

@@ -23,7 +23,7 @@ MOST_FINDINGS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PlaceDifferences:
-    """The differences of an actual side from an expected one, as ascending places.
+    """The differences of the actual rows from the expected rows, as ascending places.
 
     Each place is in one list at most. `lost` has fewer rows than expected, `extra` has rows where none are expected,
     `doubled` has more rows than expected, `different` has other rows, `misplaced` has the same rows in other buckets.
@@ -41,7 +41,7 @@ class PlaceDifferences:
 
 @dataclass(frozen=True, slots=True)
 class BucketDifference:
-    """How many rows of one bucket are only on the expected side (`lost`), or only on the actual one (`extra`)."""
+    """How many rows of one bucket are only expected (`lost`), or only actual (`extra`)."""
 
     bucket: int
     lost: int
@@ -129,11 +129,11 @@ def place_findings(
     """Return a finding for each run of adjoining offsets of one file. `what` is `row` or `dead letter`."""
     of_place = differences.files
     no_file = np.full(len(of_place), -1, np.int32)
-    different = f"the {what} is another: {text.subject} not like it"
+    different = f"the {what} has different values: {text.subject} not like it"
     groups = [
         ("verify.lost", differences.lost, no_file, f"{text.subject} no {what} in any file"),
         ("verify.extra", differences.extra, of_place, f"a {what} that no {text.negated}"),
-        ("verify.doubled", differences.doubled, of_place, f"the {what} is there more than once"),
+        ("verify.doubled", differences.doubled, of_place, f"the {what} occurs more than once"),
         ("verify.different", differences.different, of_place, different),
     ]
     misplaced, buckets = differences.misplaced, differences.expected_buckets[differences.misplaced]

@@ -20,10 +20,10 @@ Advance = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Unit:
-    """One task's offset ranges with their accounts (without empty ranges), and the files with their rows.
+    """One task's offset ranges that are not empty, with their accounts, and all files with rows of these offsets.
 
-    `bounds` are the bounds of event time by which the task decided. A file that replaces a lost one (`recover --refetch`), or
-    that holds what dead letters became, belongs to the unit of the file that it replaces.
+    `bounds` are the bounds of event time that the task applied. A file that replaces a lost file (`recover --refetch`) or
+    replayed dead letters belongs to the unit of the file that it replaces.
     """
 
     epoch: int
@@ -39,7 +39,7 @@ class Unit:
 
     @property
     def lacks_bounds(self) -> bool:
-        """Return whether the task decided by bounds that are unknown, because the ledger was rebuilt since."""
+        """Whether the task's bounds of event time are unknown, because the ledger was rebuilt since."""
         return self.bounds is None and any(a.bad < a.dead_lettered for a in self.accounts.values())
 
     @property
@@ -48,7 +48,7 @@ class Unit:
 
 
 def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
-    """Return all units of finalised epochs, the oldest first, and the files without a unit (offsets of accepted gaps)."""
+    """Return all units of finalised epochs, the oldest first, and the files without a unit (their offsets are in a gap)."""
     units: list[Unit] = []
     by_ranges: dict[frozenset[OffsetRange], Unit] = {}
     by_file: dict[str, Unit | None] = {}
@@ -56,7 +56,7 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
     for snapshot in finals:
         ids = {p.topic_partition: p.topic_id for p in snapshot.positions}
         by_task: dict[int, Unit] = {}
-        replayed = {one.task: one.path for one in snapshot.replayed}
+        replayed = {replayed_file.task: replayed_file.path for replayed_file in snapshot.replayed}
         for account in snapshot.accounts:
             if len(account.range):
                 empty = Unit(snapshot.epoch, account.task, {}, {}, snapshot.bounds)
@@ -68,13 +68,14 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         by_ranges.update({frozenset(unit.accounts): unit for unit in by_task.values()})
         for file in snapshot.files:
             if file.kind is FileKind.COMPACTED:
-                continue  # its rows are those of early files, which belong to units
+                continue  # the early files that it was copied from belong to units
             ranges = frozenset(file.ranges)
-            own = by_task.get(file.task)
+            task_unit = by_task.get(file.task)
             if file.task in replayed:  # a recreated topic may have the same ranges twice
                 owner = by_file.get(replayed[file.task])
             else:
-                owner = own if own and ranges == own.accounts.keys() else by_ranges.get(ranges)
+                is_original = task_unit is not None and ranges == task_unit.accounts.keys()
+                owner = task_unit if is_original else by_ranges.get(ranges)
             by_file[file.final] = owner
             (unassigned if owner is None else owner.files).append(file)
     return units, unassigned
@@ -83,7 +84,7 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
 def without_refetched(
     unit: Unit, contents: Sequence[bytes | None], refetched: Collection[str]
 ) -> tuple[Unit, list[bytes | None]]:
-    """Drop the missing files that were refetched or replayed, because their rows are in newer files, which the unit has, too."""
+    """Return the unit without missing files that were refetched or replayed; the unit's newer files have their rows."""
     kept = [
         (file, data)
         for file, data in zip(unit.files, contents, strict=True)
@@ -101,7 +102,7 @@ class UnreadableRange:
 
 
 def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[UnreadableRange]]:
-    """Split the unit's offsets into those that Kafka still has, and those that are gone or cannot be decided again."""
+    """Split the unit's offsets into ranges that can be decoded again from Kafka, and ranges that cannot."""
     if unit.lacks_bounds:
         return [], [UnreadableRange(r, _WITHOUT_BOUNDS) for r in unit.ranges]
     fetchable: list[OffsetRange] = []
@@ -147,7 +148,7 @@ def pieces(ranges: Iterable[OffsetRange], most: int) -> Iterator[tuple[OffsetRan
 
 
 def summary_lines(gone: Collection[UnreadableRange]) -> list[str]:
-    """Return a line per topic partition and reason, with the number of offsets, and adjoining ranges joined."""
+    """Return a line per topic partition and reason, with the number of offsets; adjacent ranges are joined."""
     lines = []
     by_reason: dict[tuple[str, TopicPartition], list[OffsetRange]] = {}
     for item in gone:

@@ -84,7 +84,7 @@ def verify(
 
 
 def _same_table(table: str) -> tuple[str, ConfigError]:
-    """Return the error if --against names the only table to audit, so that nothing would be compared."""
+    """Return the error of an --against that names the only table to audit."""
     error = ConfigError(
         "usage.same_table",
         f"{table} cannot be compared with itself: nothing was audited",
@@ -121,7 +121,7 @@ class TableAudit:
     progress: Progress
 
     def audit(self, view: View) -> list[TableAuditResult]:
-        """Return the result for one table, or an empty list if it is not to be audited. Raises Kafka2HiveError, StorageError."""
+        """Return the result for one table; empty if the request leaves it out. Raises Kafka2HiveError, StorageError."""
         history = read_history(self.wiring.ports.files, view)
         table, newest = view.paths.table, history.newest
         if not self._is_selected(history) or table == self.request.against:
@@ -240,7 +240,7 @@ class TableAudit:
         own = settings(table).tables[table]
         try:
             others = settings(name).tables[name]
-        except ConfigError:  # it is in another map: assume that its columns have the same names
+        except ConfigError:  # the table is in another map: assume that its columns have the same names
             others = own
         place, other_place = place_columns(own), place_columns(others)
         if not (place and other_place and place.complete and other_place.complete):
@@ -271,10 +271,10 @@ def audit_ownership(files: FileSystem, view: View) -> list[Finding]:
     except ManualActionRequired as error:
         return [*findings, Finding("verify.marker", path, error.message)]
     if ledger_id is None and state.generation > 0:
-        message = f"is not there: nothing keeps another ledger from feeding {state.table}"
+        message = f"does not exist: another ledger could feed {state.table}"
         findings.append(Finding("verify.marker", path, message))
     elif ledger_id not in (None, state.ledger_id):
-        message = f"names ledger {ledger_id}, {state.table} is fed by {state.ledger_id}"
+        message = f"names ledger {ledger_id}, but ledger {state.ledger_id} feeds {state.table}"
         findings.append(Finding("verify.marker", path, message))
     return findings
 
@@ -286,7 +286,7 @@ def _beyond_kafka(newest: Snapshot, kafka: Kafka) -> list[Finding]:
         Finding(
             "verify.beyond_end",
             f"{newest.table} {p.topic_partition}",
-            f"read up to {p.end}, Kafka's log ends at {ends[p.topic_partition].offset}",
+            f"read up to {p.end}, but Kafka's log ends at {ends[p.topic_partition].offset}",
         )
         for p in newest.positions
         if p.topic_partition in ends and ends[p.topic_partition].offset < p.end

@@ -112,10 +112,11 @@ class Fetch:
             self._open[request.table] = self._open.get(request.table, 0) + 1
         self._held: dict[str, _Held] = {table: _Held() for table in self._open}
         self._held_bytes = 0
-        self._read_to_end: list[Key] = []  # to be released
+        self._read_to_end: list[Key] = []  # ranges that `_sort` must still release
         self._mean_bytes = 4096.0
 
     def drop(self, table: str) -> None:
+        """Yield no more events of this table, and release its ranges."""
         ended = [key for key, reading in self._readings.items() if reading.table == table]
         for key in ended:
             del self._readings[key]
@@ -134,7 +135,7 @@ class Fetch:
         )
         last = time.monotonic()
         while self._readings:
-            batch = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            batch = self._consumer.consume(self._batch_size(), _POLL_SECONDS)
             runs = batch.runs()
             self._progress()
             now = time.monotonic()
@@ -149,13 +150,13 @@ class Fetch:
                 if stalled and failures:
                     last = time.monotonic()  # the other tables get the full time
                 elif stalled:
-                    raise self._stall()
+                    raise self._stall_error()
                 continue
             yield from self._sort(runs, batch.events, now)
             last = time.monotonic()  # not `now`: the caller may have taken long over the events
         self._consumer.unassign()
 
-    def _batch(self) -> int:
+    def _batch_size(self) -> int:
         """Return how many messages to request. If it exceeded what can come, the client would wait in vain."""
         remaining = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
         return max(1, min(CHUNK_RECORDS, remaining, int(CHUNK_BYTES / self._mean_bytes)))
@@ -258,7 +259,7 @@ class Fetch:
                 events.append(TableUnreadable(reading.table, failure))
         return events
 
-    def _stall(self) -> ServiceUnavailable:
+    def _stall_error(self) -> ServiceUnavailable:
         unread = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
         return ServiceUnavailable(
             "kafka.stalled",

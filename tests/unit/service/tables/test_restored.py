@@ -233,7 +233,7 @@ def test_a_group_behind_the_ledger_or_level_with_it_is_right(service: Service) -
 
 
 def test_a_group_beyond_the_ledger_stops_with_both_positions(service: Service) -> None:
-    with pytest.raises(ManualActionRequired, match="flights-0@15, but group g has read it up to 16") as stop:
+    with pytest.raises(ManualActionRequired, match="flights-0@15, but group g has read up to 16") as stop:
         ask(service.wiring, Group(16))
     assert stop.value.code == "ledger.restored"
     assert "--reset-offsets --to-offset 15" in stop.value.remedy
@@ -290,13 +290,13 @@ def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healt
     witness = LostLedgerCheck(Group(20), "g", two)
     (healthy,) = (t for t in found if t.name == TABLE)
     witness.refuse_older_ledger(healthy, found)
-    assert "air.copy cannot be read" in caplog.text
+    assert "air.copy is unreadable" in caplog.text
 
 
 def test_a_ledger_outside_the_map_that_cannot_be_read_explains_nothing_and_is_named(service: Service) -> None:
     _, snapshot = with_copy(service.wiring)
     snapshot.write_bytes(b"damaged")
-    with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read") as stop:
+    with pytest.raises(ManualActionRequired, match=r"air\.copy is unreadable") as stop:
         ask(service.wiring, Group(20))
     assert stop.value.code == "ledger.restored"
 
@@ -311,14 +311,14 @@ def test_a_ledger_that_may_not_be_read_is_no_reason_to_ask_for_ever(service: Ser
             return super().list(path)
 
     wiring = replace(service.wiring, ports=replace(service.wiring.ports, files=NotMine()))
-    with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read"):
+    with pytest.raises(ManualActionRequired, match=r"air\.copy is unreadable"):
         ask(wiring, Group(20))
 
 
 def test_no_ledger_is_begun_where_one_that_cannot_be_read_may_explain_the_group(service: Service) -> None:
     two, snapshot = with_copy(service.wiring)
     snapshot.write_bytes(b"damaged")
-    with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read") as stop:
+    with pytest.raises(ManualActionRequired, match=r"air\.copy is unreadable") as stop:
         lost_positions(two, Group(20), "air.lost")
     assert stop.value.code == "ledger.lost_positions"
 
@@ -369,7 +369,7 @@ def test_after_a_rebuild_the_way_that_helps_comes_first(service: Service) -> Non
     path.write_bytes(encode(replace(state, owner=REBUILT)))
     with pytest.raises(ManualActionRequired) as stop:
         ask(service.wiring, Group(16))
-    assert stop.value.remedy.startswith("when nothing from 15 on was dumped: `kafka-consumer-groups")
+    assert stop.value.remedy.startswith("if no record from 15 on was dumped: `kafka-consumer-groups")
 
 
 def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(service: Service) -> None:

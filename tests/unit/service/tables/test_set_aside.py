@@ -41,7 +41,7 @@ def test_work_on_a_table_without_its_ledger_is_a_bug_that_names_it(table: Table)
     with pytest.raises(Kafka2HiveError) as refused:
         _ = table.owned
     assert (refused.value.code, refused.value.exit_code) == ("table.not_owned", ExitCode.BUG)
-    assert refused.value.message == "air.flights is worked on without its ledger"
+    assert refused.value.message == "air.flights is used without its ledger"
     assert refused.value.remedy == "report it: a bug"
 
 
