@@ -1,7 +1,8 @@
 # kafka2hive in a container: `docker build -t kafka2hive .`, then `docker run -v $PWD/flights.yaml:/etc/kafka2hive/map.yaml:ro kafka2hive`.
 #
-# HONEST NOTE: this file is checked by tests/unit/test_dockerfile.py (what it installs, from where, as whom), but it
-# has not been built: where the project was made there was no container engine. Tell us when a build fails.
+# tests/unit/test_dockerfile.py checks this file (what it installs, from where, as whom). scripts/try-image has built the
+# stages `decoder` and `service` with buildah on stand-ins for the base images. On the official images it
+# has not been built, because no registry of images was reachable; the stages for Kerberos have not been built at all.
 #
 # Python: the minor version that the tests run with. Java 17: what Spark needs. Packages: requirements.lock, nothing else.
 # The base is pinned by minor version and Debian release, so that security updates arrive with a rebuild; pin its digest
