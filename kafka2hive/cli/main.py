@@ -17,6 +17,7 @@ from kafka2hive.cli.commands import (
     compact,
     dead_letters,
     demo,
+    doctor,
     lookup,
     offsets,
     pause,
@@ -71,6 +72,7 @@ app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=lookup.WHERE_EXIT_CODES)(lookup.where)
 app.command(epilog=lookup.CERTIFICATE_EXIT_CODES)(lookup.certificate)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
+app.command(epilog=doctor.EXIT_CODES)(doctor.doctor)
 app.command(epilog=preview.EXIT_CODES)(preview.plan)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=sample.EXIT_CODES)(sample.sample)

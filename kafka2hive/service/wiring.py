@@ -23,7 +23,7 @@ from kafka2hive.service.progress_lock import Lock
 from kafka2hive.storage.concurrency import DaemonThreads, SystemClock, Threads
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.logged import LoggedFileSystem
-from kafka2hive.storage.port import Background, Concurrency
+from kafka2hive.storage.port import Background, Concurrency, InspectableFileSystem
 
 if TYPE_CHECKING:
     from kafka2hive.registry.port import Registry
@@ -72,6 +72,10 @@ class Wiring:
     def kafka(self, timeout_seconds: float = 30.0, *, shared_timeout: bool = False) -> Kafka:
         """Return the map's Kafka cluster; the time limit applies to each request, or with `shared_timeout` to all of them."""
         return KafkaAdmin(self.map.kafka, timeout_seconds, shared_timeout=shared_timeout)
+
+    def inspectable_files(self) -> InspectableFileSystem:
+        """Return the map's file systems with the questions of `doctor`, over connections of their own."""
+        return connect(self.map.storage)
 
     def hive(self) -> Hive | None:
         if self.map.hive is None:

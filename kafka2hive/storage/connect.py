@@ -8,7 +8,7 @@ from pathlib import Path
 from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import FileStatus, FileSystem, StorageError, StorageWriter
+from kafka2hive.storage.port import FileStatus, InspectableFileSystem, Room, StorageError, StorageWriter
 
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"}
@@ -18,7 +18,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
 
 
-def connect(options: StorageOptions) -> FileSystem:
+def connect(options: StorageOptions) -> InspectableFileSystem:
     """Return the file system of a service, with one adapter per scheme and authority, created when a path first needs it.
 
     This does not connect yet, and hdfs-native is imported only for an `hdfs://` path. Raises ConfigError for a URI that
@@ -42,7 +42,7 @@ def root_of(path: str) -> str:
     return match[0]
 
 
-def _adapter(root: str, options: StorageOptions) -> FileSystem:
+def _adapter(root: str, options: StorageOptions) -> InspectableFileSystem:
     if root == "file://":
         return LocalFileSystem()
     from kafka2hive.storage.hdfs import HdfsFileSystem
@@ -53,9 +53,9 @@ def _adapter(root: str, options: StorageOptions) -> FileSystem:
 class RoutedFileSystem:
     """Sends each call to the file system of its path; `adapter` creates the one for `scheme://authority`."""
 
-    def __init__(self, adapter: Callable[[str], FileSystem]) -> None:
+    def __init__(self, adapter: Callable[[str], InspectableFileSystem]) -> None:
         self._adapter = adapter
-        self._by_root: dict[str, FileSystem] = {}
+        self._by_root: dict[str, InspectableFileSystem] = {}
 
     def create(self, path: str) -> StorageWriter:
         return self._of(path).create(path)
@@ -84,7 +84,13 @@ class RoutedFileSystem:
     def mkdirs(self, path: str) -> None:
         self._of(path).mkdirs(path)
 
-    def _of(self, path: str) -> FileSystem:
+    def room(self, path: str) -> Room:
+        return self._of(path).room(path)
+
+    def modified_at(self, path: str) -> float:
+        return self._of(path).modified_at(path)
+
+    def _of(self, path: str) -> InspectableFileSystem:
         root = root_of(path)
         # if two threads create an adapter at once, the first is kept
         return self._by_root.get(root) or self._by_root.setdefault(root, self._adapter(root))

@@ -21,6 +21,7 @@ from kafka2hive.storage.port import (
     NotFound,
     OutcomeUnknown,
     ParentMissing,
+    Room,
     StorageError,
     Unavailable,
 )
@@ -39,6 +40,7 @@ _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 
 It may answer mkdirs of an existing directory, and a delete that finds nothing, from memory.
 """
+_NO_QUOTA = 1 << 62
 
 Result = TypeVar("Result")
 
@@ -204,6 +206,19 @@ class HdfsFileSystem:
         name = self._name(path)
         self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, create_parent=True))
 
+    def room(self, path: str) -> Room:
+        name = self._name(path)
+        used = self._ask(Operation.STAT, path, lambda client: client.get_content_summary(name))
+        return Room(
+            names=_left(used.quota, used.file_count + used.directory_count),
+            bytes=_left(used.space_quota, used.space_consumed),
+        )
+
+    def modified_at(self, path: str) -> float:
+        name = self._name(path)
+        status = self._ask(Operation.STAT, path, lambda client: client.get_file_info(name))
+        return float(status.modification_time) / 1000
+
     def recover_lease(self, path: str) -> bool:
         """Return whether the file is closed. If not, start block recovery, which closes it in a few seconds. For HdfsWriter."""
         name = self._name(path)
@@ -334,3 +349,8 @@ class HdfsFileSystem:
     @staticmethod
     def _status(path: str, status: Any) -> FileStatus:
         return FileStatus(path, 0 if status.isdir else status.length, status.isdir)
+
+
+def _left(quota: int, used: int) -> int | None:
+    """Return what a quota leaves; None if there is none, which a NameNode shows as -1 or as the greatest number."""
+    return None if quota < 0 or quota >= _NO_QUOTA else max(quota - used, 0)

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 
@@ -19,6 +20,7 @@ from kafka2hive.storage.port import (
     NotFound,
     OutcomeUnknown,
     ParentMissing,
+    Room,
     StorageError,
     Unavailable,
 )
@@ -152,6 +154,14 @@ class LocalFileSystem:
                 except FileNotFoundError:
                     is_changing = True
         return statuses, is_changing
+
+    def room(self, path: str) -> Room:
+        with _errors(path, changes=False):
+            return Room(bytes=shutil.disk_usage(_name(path)).free)
+
+    def modified_at(self, path: str) -> float:
+        with _errors(path, changes=False):
+            return os.stat(_name(path)).st_mtime
 
     def delete(self, path: str) -> bool:
         """See FileSystem.delete. Raises StorageError for a directory that is not empty."""

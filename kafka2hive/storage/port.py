@@ -133,6 +133,26 @@ class FileSystem(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may still be added to a directory: names of files and directories, and bytes. None: no limit is known."""
+
+    names: int | None = None
+    bytes: int | None = None
+
+
+class InspectableFileSystem(FileSystem, Protocol):
+    """A file system with what only `doctor` asks. The NameNode counts the whole directory for `room`, which takes a while."""
+
+    def room(self, path: str) -> Room:
+        """Return what the directory's own quotas, or a local disk, leave. Raises NotFound."""
+        ...
+
+    def modified_at(self, path: str) -> float:
+        """Return when a file or directory was changed last, in Unix seconds by the file system's clock. Raises NotFound."""
+        ...
+
+
 class Concurrency(Protocol):
     """Runs one function over many items, concurrently if the adapter can. Results are in the order of the items.
 

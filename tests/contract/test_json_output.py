@@ -20,7 +20,12 @@ from kafka2hive.cli.render.preview import plan_document, preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.report import report_document
 from kafka2hive.cli.render.status_document import status_document
-from kafka2hive.cli.render.validate import map_document, online_document, problems_document
+from kafka2hive.cli.render.validate import (
+    doctor_document,
+    map_document,
+    online_document,
+    problems_document,
+)
 from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.terminal.document import Document, json_text
 from kafka2hive.config.load import load_text
@@ -479,6 +484,7 @@ def _documents() -> dict[str, Document]:
         "report": report_document(_report(), "report.html"),
         "validate": map_document(load_text(MAP, "flights.yaml", {}), (), DECODER),
         "validate-online": online_document(load_text(MAP, "flights.yaml", {}), _online(), DECODER),
+        "doctor": doctor_document("flights", _online()),
         "validate-wrong": problems_document([problem]),
         "verify": verify_document("flights", _verified()),
         "where": where_document("flights", "flights-0@5", _where()),

@@ -1,4 +1,4 @@
-"""Texts and JSON documents of `validate` and `validate --online`."""
+"""Texts and JSON documents of `validate`, `validate --online` and `doctor`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -178,4 +178,11 @@ def online_document(service_map: ServiceMap, result: OnlineResult, decoder: Deco
         problems=[],
         checks=[check_document(check) for check in result.checks],
         decoder=str(decoder),
+    )
+
+
+def doctor_document(service: str, result: OnlineResult) -> Document:
+    """Return the document of `doctor`."""
+    return document(
+        "doctor", result.exit_code, service=service, checks=[check_document(check) for check in result.checks]
     )

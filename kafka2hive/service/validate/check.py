@@ -36,7 +36,7 @@ Result = Passed | Warned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report; `system` is `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`.
+    """One line of the report; `system` is `machine`, `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`.
 
     `subject` is what was checked, such as a table's name.
     """

@@ -62,7 +62,7 @@ def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
     try:
         ancestor = probe(wiring.ports.files, place, wiring.ports.new_uuid())
     except StorageError as error:
-        return Failed(_refusal(place, error))
+        return Failed(refusal(place, error))
     except TableError as error:
         return Failed(error)
     where = "" if ancestor == place else f" in {ancestor}"
@@ -77,7 +77,7 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
     directory or file.
     Raises StorageError, TableError (a file is where a directory is needed).
     """
-    ancestor = _existing_ancestor(files, place)
+    ancestor = existing_ancestor(files, place)
     directory = probe_directory(ancestor, uuid)
     staging = staging_directory(place)
     source = staging if ancestor == place and _is_directory(files, staging) else directory
@@ -96,7 +96,7 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
     return ancestor
 
 
-def _existing_ancestor(files: FileSystem, place: str) -> str:
+def existing_ancestor(files: FileSystem, place: str) -> str:
     """Return `place` if it exists, otherwise the lowest directory above it that does; the root ends in `/`."""
     top = root_of(place)
     while not _is_directory(files, place):
@@ -129,7 +129,7 @@ def _delete(files: FileSystem, path: str) -> None:
         pass  # the first error is the one to report; a leftover has a unique name and does no harm
 
 
-def _refusal(place: str, error: StorageError) -> Kafka2HiveError:
+def refusal(place: str, error: StorageError) -> Kafka2HiveError:
     message = str(error) if error.path.startswith(place) else f"{place}: {error}"
     if isinstance(error, Denied):
         remedy = error.remedy or "grant the user of the service read, write and execute there"

@@ -1,0 +1,136 @@
+"""The checks of the file system beyond those of `validate --online`: its clock, its quotas, and leftovers."""
+
+from collections.abc import Callable, Collection
+
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.paths.ledger import inbox_directory, parse_order_name
+from kafka2hive.model.paths.table_directory import DataFileName, probe_directory, staging_directory
+from kafka2hive.model.text import counted, duration, size
+from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
+from kafka2hive.service.validate.storage_check import existing_ancestor, refusal
+from kafka2hive.storage.port import FileStatus, InspectableFileSystem, NotFound, Room, StorageError
+
+LARGEST_SKEW = 5.0
+"""Seconds. Kerberos tolerates 300; a partition's end and a record's lateness are judged by this machine's clock."""
+FEWEST_NAMES = 10_000
+LEAST_BYTES = 10 << 30
+OLD = 86_400.0
+"""Seconds after which a file in progress has no writer any more."""
+_WAITS = 600.0
+_MOST_LOOKED_AT = 100
+
+
+def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callable[[], float]) -> Check:
+    """Compare this machine's clock with that of the file system, by the time of a directory that is made and deleted."""
+    try:
+        directory = probe_directory(existing_ancestor(files, place), uuid)
+        before = now()
+        files.mkdirs(directory)
+        try:
+            made = files.modified_at(directory)
+        finally:
+            files.delete(directory)
+        skew = made - (before + now()) / 2
+    except StorageError as error:
+        return Check("storage", "clock", Failed(refusal(place, error)))
+    text = f"the file system's clock is {duration(abs(skew))} {'ahead of' if skew > 0 else 'behind'} this machine's"
+    if abs(skew) <= LARGEST_SKEW:
+        return Check("storage", "clock", Passed(text))
+    warning = TableError("doctor.clock", text, "synchronise both clocks (NTP)")
+    return Check("storage", "clock", Warned(warning))
+
+
+def check_room(files: InspectableFileSystem, places: Collection[str]) -> list[Check]:
+    """Check what the quotas of directories leave; those of directories above them are not considered."""
+    return [Check("storage", f"room of {place}", _room(files, place)) for place in sorted(set(places))]
+
+
+def _room(files: InspectableFileSystem, place: str) -> Result:
+    try:
+        return judge_room(place, files.room(place))
+    except NotFound:
+        return Passed("does not exist yet")
+    except StorageError as error:
+        return Failed(refusal(place, error))
+
+
+def judge_room(place: str, room: Room) -> Result:
+    """Judge what is left in a directory."""
+    left = []
+    if room.names is not None:
+        left.append(counted(room.names, "name"))
+    if room.bytes is not None:
+        left.append(size(room.bytes))
+    if not left:
+        return Passed("no quota of its own")
+    text = f"{' and '.join(left)} left"
+    if (room.names is None or room.names >= FEWEST_NAMES) and (
+        room.bytes is None or room.bytes >= LEAST_BYTES
+    ):
+        return Passed(text)
+    return Warned(
+        TableError(
+            "doctor.room",
+            f"{place}: {text}",
+            "raise the quota (hdfs dfsadmin -setQuota, -setSpaceQuota) or free room: without it the tables are set aside",
+        )
+    )
+
+
+def check_orders(files: InspectableFileSystem, root: str, service: str, now: float) -> Check:
+    """Check that no order has waited in the service's inbox for more than ten minutes."""
+    inbox = inbox_directory(root, service)
+    try:
+        waiting = [entry for entry in _children(files, inbox) if _is_order(entry.name)]
+        old = [entry for entry in waiting[:_MOST_LOOKED_AT] if now - files.modified_at(entry.path) > _WAITS]
+    except StorageError as error:
+        return Check("storage", "inbox", Failed(refusal(inbox, error)))
+    if not old:
+        return Check("storage", "inbox", Passed(f"{counted(len(waiting), 'order')} waiting"))
+    warning = TableError(
+        "doctor.inbox",
+        f"{counted(len(old), 'order')} in {inbox} waited for more than {duration(_WAITS)}: no run carries them out",
+        "start the service, or delete the orders to withdraw them",
+    )
+    return Check("storage", "inbox", Warned(warning))
+
+
+def check_leftovers(files: InspectableFileSystem, table: MapTable, now: float) -> Check:
+    """Count the files in a table's staging directory that a writer left in progress a day ago or earlier."""
+    staging = staging_directory(table.location)
+    subject = f"{table.name}: leftovers"
+    try:
+        drafts = [entry for entry in _children(files, staging) if _is_in_progress(entry.name)]
+        old = [entry for entry in drafts[:_MOST_LOOKED_AT] if now - files.modified_at(entry.path) > OLD]
+    except NotFound:
+        return Check("storage", subject, Passed("a file vanished during the check: a run is at work"))
+    except StorageError as error:
+        return Check("storage", subject, Failed(refusal(staging, error)))
+    if not old:
+        return Check(
+            "storage", subject, Passed(f"{counted(len(drafts), 'file')} in progress, all of the last day")
+        )
+    warning = TableError(
+        "doctor.leftovers",
+        f"{counted(len(old), 'file')} in {staging} have been in progress for more than a day, the first is {old[0].name}",
+        "nothing is lost: a run deletes them after every 20th epoch and at its start; if it does not, read its log",
+    )
+    return Check("storage", subject, Warned(warning))
+
+
+def _children(files: InspectableFileSystem, directory: str) -> tuple[FileStatus, ...]:
+    try:
+        return files.list(directory)
+    except NotFound:
+        return ()
+
+
+def _is_order(name: str) -> bool:
+    parsed = parse_order_name(name)
+    return parsed is not None and not parsed[1]
+
+
+def _is_in_progress(name: str) -> bool:
+    parsed = DataFileName.parse(name)
+    return parsed is not None and parsed[1] == "in-progress"
