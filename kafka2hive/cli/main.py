@@ -14,6 +14,7 @@ import typer
 
 from kafka2hive import __version__
 from kafka2hive.cli.commands import (
+    bundle,
     compact,
     dead_letters,
     demo,
@@ -73,6 +74,7 @@ app.command(epilog=lookup.WHERE_EXIT_CODES)(lookup.where)
 app.command(epilog=lookup.CERTIFICATE_EXIT_CODES)(lookup.certificate)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
 app.command(epilog=doctor.EXIT_CODES)(doctor.doctor)
+app.command(epilog=bundle.EXIT_CODES)(bundle.bundle)
 app.command(epilog=preview.EXIT_CODES)(preview.plan)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=sample.EXIT_CODES)(sample.sample)

@@ -1,5 +1,6 @@
 """`doctor` on real Kafka, HDFS and HiveServer2: it finds what will go wrong, and nothing once that is mended."""
 
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,12 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     checks = {(check["system"], check["subject"]): check for check in done.document["checks"]}
     assert checks["hive", "version"]["message"].startswith("Hive 4.")
     assert checks["storage", "clock"]["result"] == "ok"
+
+    archive = tmp_path / "bundle.tar.gz"
+    assert command("bundle", config, "-o", str(archive)).code == 0
+    with tarfile.open(archive) as tar:
+        names = {name.removeprefix("kafka2hive-bundle/") for name in tar.getnames()}
+    assert {"map.json", "doctor.json", "status.json", f"ledgers/{table}.txt"} <= names, names
 
     hdfs.set_quota(warehouse, names=1_000_000)
     keep = ConfigEntry("retention.ms", str(240 * _HOUR), incremental_operation=AlterConfigOpType.SET)

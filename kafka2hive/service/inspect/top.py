@@ -15,6 +15,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.heartbeat import HeartbeatWatch
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.text import unix_seconds
+from kafka2hive.observe.scrape import read_metrics
 from kafka2hive.service.inspect.state import TableState
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus, status
 from kafka2hive.service.tables.condition import RunConditions
@@ -235,24 +236,16 @@ class _Phases:
 
         names = ("kafka2hive_epoch_phase_seconds_sum", "kafka2hive_epoch_phase_seconds_count")
         query = urlencode([("name[]", name) for name in (*names, "kafka2hive_service_info")])
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(metrics.host, metrics.host)
-        self._url = f"http://{f'[{host}]' if ':' in host else host}:{metrics.port}/metrics?{query}"
-        self._is_served = metrics.port != 0
+        self._query = f"?{query}"
+        self._metrics = metrics
         self._service = service
         self._sums: dict[str, tuple[float, float]] = {}
         self._means: dict[str, float] = {}
 
     def read(self) -> Mapping[str, float]:
         """Return the mean seconds of each phase; empty if the endpoint cannot be reached or belongs to another service."""
-        if not self._is_served:
-            return {}
-        from http.client import HTTPException
-        from urllib.request import ProxyHandler, build_opener
-
-        try:
-            with build_opener(ProxyHandler({})).open(self._url, timeout=METRICS_SECONDS) as answer:
-                text = answer.read(1_000_000).decode(errors="replace")
-        except (OSError, HTTPException):
+        text = read_metrics(self._metrics.host, self._metrics.port, self._query, METRICS_SECONDS)
+        if text is None:
             return {}
         if self._service not in _SERVICE.findall(text):
             return {}

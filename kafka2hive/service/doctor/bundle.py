@@ -1,0 +1,124 @@
+"""`bundle`: one archive with what a person needs to understand a service from afar, without its secrets."""
+
+import io
+import os
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
+from kafka2hive.model.paths.path import join
+from kafka2hive.storage.port import FileSystem, NotFound, StorageError
+
+MOST_BYTES = 10 << 20
+"""A longer piece is cut."""
+MOST_TABLES = 200
+SNAPSHOTS = 3
+"""The newest snapshots of each table."""
+_ENVIRONMENT = (
+    "KAFKA2HIVE",
+    "SPARK",
+    "PYSPARK",
+    "HADOOP",
+    "HIVE",
+    "YARN",
+    "JAVA",
+    "JDK",
+    "KRB5",
+    "TZ",
+    "TMPDIR",
+    "PATH",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The names in the archive, and the errors of the pieces that could not be made, by their names."""
+
+    names: tuple[str, ...]
+    errors: Mapping[str, str]
+
+
+def write_bundle(
+    output: str, pieces: Mapping[str, Callable[[], str]], redact: Callable[[str], str]
+) -> Bundle:
+    """Write the archive `output`, replaced as a whole; a piece that fails becomes `NAME.error`, and the rest is made.
+
+    `redact` goes over every text, also over those of errors. Raises ConfigError (`usage.output`).
+    """
+    draft = Path(f"{output}.{os.getpid()}.in-progress")
+    names, errors = [], {}
+    try:
+        with tarfile.open(draft, "w:gz") as archive:
+            for name, make in pieces.items():
+                try:
+                    text = make()
+                except (Kafka2HiveError, StorageError, OSError) as error:
+                    errors[name] = redact(str(error))
+                    name, text = f"{name}.error", str(error)
+                _add(archive, name, redact(text))
+                names.append(name)
+        draft.replace(output)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConfigError(
+            "usage.output", f"{output} cannot be written: {error}", "name a file in a directory with room"
+        ) from error
+    return Bundle(tuple(names), errors)
+
+
+def ledger_pieces(files: FileSystem, root: str) -> dict[str, Callable[[], str]]:
+    """Return one piece for each of the first tables that have a ledger: the listing of it, then its newest snapshots."""
+    ledgers = LedgerPaths(root, "-").ledgers
+    try:
+        tables = [entry.name for entry in files.list(ledgers) if entry.is_directory]
+    except NotFound:
+        return {}
+    except StorageError as error:
+        return {"ledgers": partial(_raise, error)}
+    return {
+        f"ledgers/{table}.txt": lambda table=table: "\n".join(_ledger(files, LedgerPaths(root, table)))  # type: ignore[misc]
+        for table in tables[:MOST_TABLES]
+    }
+
+
+def environment_names(environment: Mapping[str, str]) -> str:
+    """Return the names of the variables that may matter, without their values."""
+    return "\n".join(sorted(name for name in environment if name.upper().startswith(_ENVIRONMENT)))
+
+
+def _ledger(files: FileSystem, paths: LedgerPaths) -> Iterator[str]:
+    yield paths.table_directory
+    newest: list[str] = []
+    for entry in files.list(paths.table_directory):
+        yield f"  {entry.name}"
+        if Generation.parse(entry.name) is None:
+            continue
+        directory = join(paths.table_directory, entry.name)
+        for child in files.list(directory):
+            yield f"    {child.name}  {child.length} bytes"
+            if parse_snapshot_name(child.name) is not None:
+                newest.append(child.path)
+    for path in newest[-SNAPSHOTS:]:
+        yield f"\n==> {path}"
+        try:
+            yield files.read(path).decode(errors="replace")
+        except NotFound:
+            yield "renamed meanwhile: a run is at work"
+
+
+def _raise(error: Exception) -> str:
+    raise error
+
+
+def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
+    data = text.encode()
+    if len(data) > MOST_BYTES:
+        data = data[:MOST_BYTES] + b"\n(cut here)\n"
+    member = tarfile.TarInfo(f"kafka2hive-bundle/{name}")
+    member.size, member.mtime, member.mode = len(data), int(time.time()), 0o600
+    archive.addfile(member, io.BytesIO(data))
