@@ -187,7 +187,7 @@ class ArrowSplitter:
         carriage_return = line_feed & (size > 1)
         carriage_return[carriage_return] = raw[ends[carriage_return] - 2] == _CARRIAGE_RETURN
         kinds[ends[line_feed] - 1] = kinds[ends[carriage_return] - 2] = (
-            0  # the line break at the end is no special byte
+            0  # the line break at the end is not a special byte
         )
         good: Mask = _counts(kinds == _DELIMITER, messages.offsets) == self._count - 1
         special = _counts(kinds == _SPECIAL, messages.offsets) > 0

@@ -59,7 +59,7 @@ def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
         positions = _places(getattr(decoded, name), messages, once=once)
         if positions is None:
             what = "once each, ascending" if once else "ascending"
-            return f"{name} are no positions of {messages} messages, {what}"
+            return f"{name} are not positions of {messages} messages, {what}"
         places[name] = positions
     if len(places["accepted"]) != len(decoded.rows):
         return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted positions"
@@ -95,7 +95,7 @@ def _is_text(value: object) -> bool:
 
 
 def _places(positions: object, messages: int, *, once: bool) -> Places | None:
-    """Return positions of a result; None if they are no ascending positions. `once`: each at most once; may be missing."""
+    """Return positions of a result; None if they are not ascending positions. `once`: each at most once; may be missing."""
     if positions is None and once:
         return np.zeros(0, np.int64)
     if not isinstance(positions, pa.Int32Array) or positions.null_count:

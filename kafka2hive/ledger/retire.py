@@ -282,7 +282,7 @@ def retired_files(path: str, text: bytes) -> list[RetiredFile]:
         parsed = DataFileName.parse(row["name"])
         footer = Footer.parse({key.encode(): value.encode() for key, value in row["footer"].items()})
         if parsed is None or footer is None:
-            raise ValueError(f"{path}: {row['name']} is no data file")
+            raise ValueError(f"{path}: {row['name']} is not a data file")
         files.append(RetiredFile(join(parent(path), row["name"]), parsed[0], row["length"], footer))
     return files
 

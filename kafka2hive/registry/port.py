@@ -87,7 +87,7 @@ def schema_changed(
     """Return the error for an id that now means another schema, because the registry was recreated or restored."""
     return TableError(
         "registry.changed",
-        f"schema id {schema_id} of the schema registry {urls} is another schema than the one that was used before:"
+        f"schema id {schema_id} of the schema registry {urls} differs from the schema that was used before:"
         f" {_difference(before, now)}. A record with this id does not tell which of the two it was written with; nothing is"
         " committed",
         "was the registry recreated or restored? If the records that are not read yet were written with the earlier"

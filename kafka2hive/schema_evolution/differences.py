@@ -136,7 +136,7 @@ class _Comparison:
         elif self._is_avro and (faults := list(avro_faults(field.name, field.type))):
             self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
         elif not _NAME.fullmatch(field.name):
-            self.lost.append(f"{field.name[:140]} is no name of a column")
+            self.lost.append(f"{field.name[:140]} is not a name of a column")
         else:
             self.columns.append(Column(field.name, field.type))
             self._taken[field.name.lower()] = f"field {field.name}"

@@ -98,7 +98,7 @@ class SchemaTypes:
             if all(map(may_name_a_field, name)):
                 members.append(f"{name}:{kind}")
             else:
-                self.left_out(f"{place}.{name[:80]!r}", "is no name of a field in Hive")
+                self.left_out(f"{place}.{name[:80]!r}", "is not a name of a field in Hive")
         if not members and len(self.notes) == before:
             self.left_out(place, "is a record without fields")
         return f"struct<{','.join(members)}>" if members else None
@@ -271,7 +271,7 @@ def writer_field(name: str, types: SchemaTypes, type_of_field: Callable[[], str 
         if kind is not None:
             parse_hive_type(kind)
     except TooLarge as error:
-        return WriterField(name, None, (f"{name} is no type of Hive ({error}): left out",))
+        return WriterField(name, None, (f"{name} is not a type of Hive ({error}): left out",))
     except HiveTypeError as error:  # field names that differ only in case, or too deep nesting
-        return WriterField(name, None, (f"{name} is no type of Hive ({error.problem}): left out",))
+        return WriterField(name, None, (f"{name} is not a type of Hive ({error.problem}): left out",))
     return WriterField(name, kind, tuple(types.notes[before:]))

@@ -148,7 +148,7 @@ def test_the_first_columns_reason_is_told_and_names_the_column() -> None:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
     decoder = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=PLAIN))
     (reason,) = texts_of(decoder.decode(pa.array([b"x,y"])).reasons)
-    assert reason == "csv.type: column a expects bigint, got text that is no number"
+    assert reason == "csv.type: column a expects bigint, got text that is not a number"
 
 
 def test_the_fast_way_takes_quotes_line_breaks_and_many_columns_and_leaves_the_rest() -> None:

@@ -399,7 +399,12 @@ def test_a_negative_scale_is_a_scale(way: str) -> None:
     [
         ("text", "B8Y=", True, "change_log.scale: column total holds a text, which the map says is a number"),
         ("text", "", True, "change_log.scale: column total holds a text, which the map says is a number"),
-        (None, "B8Y=", False, "got string that is no number: bytes in base64 need source: {debezium: {dec"),
+        (
+            None,
+            "B8Y=",
+            False,
+            "got string that is not a number: bytes in base64 need source: {debezium: {dec",
+        ),
         ("base64", 5, False, "expects decimal(10,2) as bytes in base64, got number"),
     ],
 )

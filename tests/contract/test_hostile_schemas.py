@@ -108,7 +108,7 @@ def test_a_type_that_no_table_could_hold_is_left_out_whole_and_the_other_fields_
     schema = parse(WriterSchema(AVRO, record(*fields)))
     assert list(avro_fields(schema, is_change_log=False)) == [
         WriterField("a", "int"),
-        WriterField("b", None, (f"b is no type of Hive ({why}): left out",)),
+        WriterField("b", None, (f"b is not a type of Hive ({why}): left out",)),
     ]
 
 
@@ -127,5 +127,5 @@ def test_so_are_those_of_protobuf(messages: list[str], why: str) -> None:
     schema = parse_protobuf(proto_written(proto(*messages)))
     assert list(protobuf_fields(schema, "Root")) == [
         WriterField("a", "int"),
-        WriterField("b", None, (f"b is no type of Hive ({why}): left out",)),
+        WriterField("b", None, (f"b is not a type of Hive ({why}): left out",)),
     ]

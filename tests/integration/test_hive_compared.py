@@ -147,7 +147,7 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
         assert (
             "[hive.unavailable] " in done.log and "are not registered" in done.log and "recover" in done.log
         )
-        assert f"all rows are committed: HiveServer2 at {hive.address}" in done.log, done.log[-3000:]
+        assert "all rows are committed" in done.log and f": HiveServer2 at {hive.address}" in done.log
         assert_exactly(tree, location(uri, table), stored, flight)
     assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
     with Running(config) as run:

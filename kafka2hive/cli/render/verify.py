@@ -68,7 +68,7 @@ def verify_document(service: str, result: VerifyResult) -> Document:
 
 @contextmanager
 def shown_progress(stream: TextIO, color: bool) -> Iterator[Progress]:
-    """Show a progress bar for the current table while the block runs; show nothing if `stream` is no terminal."""
+    """Show a progress bar for the current table while the block runs; show nothing if `stream` is not a terminal."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield Progress()
         return

@@ -82,7 +82,7 @@ def _record(numbers: tuple[int, ...], table: list[Skip], cursor: AvroCursor) -> 
 
 
 def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
-    """Return the function that reads a value which is no array, map, record or union."""
+    """Return the function that reads a value which is not an array, map, record or union."""
     match value:
         case plan.Null():
             return lambda cursor: None

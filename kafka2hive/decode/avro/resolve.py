@@ -150,7 +150,7 @@ class _Resolver:
             self._one_must_fit(ways)
             return plan.Fork(tuple(ways))
         where = path_text(path) if path else "the message"
-        raise SchemaUnresolvable(f"{where}: {text_of(definition)} is no record")
+        raise SchemaUnresolvable(f"{where}: {text_of(definition)} is not a record")
 
     def _target(self, field: AvroField, wanted: SourceTree, path: tuple[str, ...]) -> plan.Target:
         columns = []

@@ -214,7 +214,7 @@ class DecimalImages:
         )
 
     def _contradictions(self, forms: Forms) -> dict[int, Reason]:
-        """Return by record the reasons against schemas that contradict the map, or say that a decimal is no decimal."""
+        """Return by record the reasons against schemas that contradict the map, or say that a decimal is not one."""
         reasons: dict[int, Reason] = {}
         for number, decimal in enumerate(self._decimals):
             codes = forms[:, number]
@@ -291,7 +291,7 @@ class _Reader:
         return ImageRows(rows, part.places, reasons).refusing(refusals)
 
     def _with_hint(self, reason: Reason) -> Reason:
-        """Return the reason, or one that says more if it is against a text that is no number, which may be bytes."""
+        """Return the reason, or one that says more if it is against a text that is not a number, which may be bytes."""
         _, form = self._forms.get(reason.column, (None, TEXT))
         if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
             return reason

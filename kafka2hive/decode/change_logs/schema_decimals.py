@@ -17,7 +17,7 @@ from kafka2hive.plugins import Reason
 UNKNOWN, TEXT, OTHER, NUMBER = -1001, -1002, -1003, -1004
 """Codes of a decimal's form. Any other code is the scale of a decimal that is bytes.
 
-UNKNOWN: the record has no schema, or the schema has no such key. TEXT: a text or a number. OTHER: bytes that are no decimal.
+UNKNOWN: the record has no schema, or the schema has no such key. TEXT: a text or a number. OTHER: bytes that are not a decimal.
 NUMBER: only a number, although the schema says bytes.
 """
 LEAST_SCALE = -999

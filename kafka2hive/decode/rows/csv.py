@@ -61,7 +61,7 @@ def _escaped(escape: Mask, bounds: Places) -> Mask:
     """Return the mask of bytes that directly follow an odd number of escapes in their message."""
     at = np.arange(len(escape))
     others = np.maximum.accumulate(np.where(escape, -1, at))
-    # the last byte before `at` that is no escape; the run of escapes begins after it, or with the message
+    # the last byte before `at` that is not an escape; the run of escapes begins after it, or with the message
     before = np.concatenate([np.full(1, -1), others[:-1]])
     starts = np.repeat(bounds[:-1], np.diff(bounds))
     escaped: Mask = (at - 1 - np.maximum(before, starts - 1)) % 2 == 1

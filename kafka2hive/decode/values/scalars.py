@@ -27,8 +27,8 @@ from kafka2hive.decode.values.json_values import (
 )
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 
-NO_NUMBER = " that is no number"
-"""The end of the reason against a string that is no number in a column of decimals."""
+NO_NUMBER = " that is not a number"
+"""The end of the reason against a string that is not a number in a column of decimals."""
 
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")

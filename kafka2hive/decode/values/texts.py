@@ -179,7 +179,9 @@ def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate:
 def _number(text: str, dtype: pa.DataType, column: str) -> str:
     if _NUMBER.fullmatch(text) is None:
         raise ValueRefusal(
-            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number", column
+            "json.type",
+            f"column {column} expects {hive_type_of(dtype)}, got text that is not a number",
+            column,
         )
     return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
 

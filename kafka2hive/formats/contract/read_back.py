@@ -79,6 +79,6 @@ def _in_bits(kind: pa.DataType) -> pa.DataType:
 def _difference(what: str, format: str) -> TableError:
     return TableError(
         "file.differs",
-        f"rows that were written as {format} differ when they are read back: {what}; nothing of them was committed",
+        f"rows that were written as {format} differ when they are read back: {what}; none was committed",
         f"the records stay in Kafka: write the table in another format than {format}, and report this bug",
     )

@@ -56,7 +56,7 @@ def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[R
             paths = {p.path for p in known if p.table == registration.table}
             raise ConfigError(
                 "usage.no_such_registration",
-                f"{registration} is no pending registration of any ledger here: nothing was touched",
+                f"{registration} is not a pending registration of any ledger here: nothing was touched",
                 did_you_mean(registration.path, paths),
             )
 

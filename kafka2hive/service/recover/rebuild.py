@@ -192,7 +192,7 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
 
 
 def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
-    """Return whether the run has stopped the table; then it moves nothing of it until the ledger exists again."""
+    """Return whether the run has stopped the table; then it moves none of its files until the ledger exists again."""
     service_map = wiring.map
     runs = read_conditions(wiring.ports, service_map.storage.ledger_root, service_map.service, decode)
     condition = runs[owner].of(table) if owner in runs else None

@@ -65,7 +65,7 @@ class Repairs:
             if not any(self._knows(ledger, path) for ledger in ledgers):
                 raise ConfigError(
                     "usage.no_such_file",
-                    f"{path} is no file of any table here: nothing was touched",
+                    f"{path} is not a file of any table here: nothing was touched",
                     "give the full path of the `.final` file as the error message or `verify` shows it",
                 )
         known = {p.topic_partition for ledger in ledgers for p in ledger.state.positions}

@@ -71,7 +71,7 @@ def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavai
     """Return the error of a `--once` run that has committed all rows but could not register all partitions in Hive."""
     tables = ", ".join(sorted({partition.table for partition in unregistered}))
     return why.to_error(
-        f"all rows are committed, but {len(unregistered)} partitions of {tables} are not registered in Hive: {why}",
+        f"all rows are committed, but partitions of {tables} are not registered in Hive ({len(unregistered)}): {why}",
         "; the next run, or `kafka2hive recover`, registers them",
     )
 

@@ -124,7 +124,7 @@ class PartitionUnits:
             self._waiting.append(self._ordered.pop(order.task))
 
     def _change(self, early: EarlyPartition, success_file: str | None) -> Compaction:
-        """Return the move. Raises TableError if the files had another number of rows than the ledger has."""
+        """Return the move. Raises TableError if the files' number of rows differs from the ledger's."""
         rows = sum(unit.rows for unit, _ in self._written)
         if rows != early.rows:
             raise TableError(

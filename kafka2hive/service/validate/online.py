@@ -112,7 +112,7 @@ def tables_without_failure(storage: Collection[Check], tables: Collection[MapTab
 
 
 def check_ledgers(wiring: Wiring, tables: Collection[MapTable], kafka: Kafka | None) -> list[Check]:
-    """Check each table's ledger; it fails if a start would STOP. A live owner is no error, and heartbeats are not watched.
+    """Check each table's ledger; it fails if a start would STOP. A live owner is not an error, and heartbeats are not watched.
 
     `kafka` is None if it does not answer; positions are then not compared with it.
     """

@@ -50,7 +50,9 @@ def audit_certificates(
                 )
             ]
         if not (withdrawn and not text) and not _agrees(text, snapshot, certificate):
-            return [Finding(_CERTIFICATE, path, f"has another text than epoch {snapshot.epoch} gives it")]
+            return [
+                Finding(_CERTIFICATE, path, f"differs from the text that epoch {snapshot.epoch} gives it")
+            ]
         return []
 
     certificates = [(snapshot, certificate) for snapshot in finals for certificate in snapshot.certificates]

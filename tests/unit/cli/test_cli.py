@@ -113,7 +113,7 @@ def test_a_pattern_gives_up_the_lost_files_that_fit_it_and_no_other(tmp_path: Pa
     assert first.startswith("file:///") and "/dt=2013-01-01/" in first
 
     none = invoke("recover", "--accept-loss", first.replace("2013", "2014*"), "-c", str(service.map))
-    assert none.exit_code == 78 and "is no file of any table here" in none.stderr
+    assert none.exit_code == 78 and "is not a file of any table here" in none.stderr
     assert "verify.missing" in invoke("verify", "-c", str(service.map)).stdout
 
     pattern = first.partition("dt=")[0] + "dt=2013-*"

@@ -93,7 +93,7 @@ def test_what_hive_has_no_column_for_is_named_and_the_rest_is_taken() -> None:
         "K_topic string has the name of metadata column k_topic",
         "odd is a union of several types: left out",
         "tree.next is T within itself: left out",
-        "twice is no type of Hive",
+        "twice is not a type of Hive",
         "good.b is a union of several types: left out",
         "GOOD int has the name of column good",
     ]
@@ -113,8 +113,8 @@ def test_a_name_that_no_field_of_hive_can_have_and_a_record_without_fields_are_l
     result = found(table(("id", "bigint")), avro(("odd", injected), ("half", empty), ("no", "E")))
     assert columns(result) == [("odd", "struct<é_$9:int>"), ("half", "struct<x:int>")]
     assert result.lost == (
-        "odd.'a:int,b' is no name of a field in Hive: left out",
-        "odd.'a b' is no name of a field in Hive: left out",
+        "odd.'a:int,b' is not a name of a field in Hive: left out",
+        "odd.'a b' is not a name of a field in Hive: left out",
         "half.none is a record without fields: left out",
         "no is a record without fields: left out",
     )

@@ -306,7 +306,7 @@ def test_a_draft_never_retires_what_was_not_looked_at(tmp_path: Path) -> None:
 
 
 def test_a_damaged_text_file_is_not_taken_for_one_that_names_nothing() -> None:
-    with pytest.raises(ValueError, match="no data file"):
+    with pytest.raises(ValueError, match="not a data file"):
         retired_files("file:///moved.gz", b'moved\nfile {"name":"x","length":1,"footer":{}}\n')
 
 

@@ -283,7 +283,7 @@ def test_whatever_changes_a_value_is_a_change(
     lookups: Lookups, kept: WriterSchema, now: WriterSchema
 ) -> None:
     lookups.of(FakeRegistry({7: [kept]})).get(7)
-    with pytest.raises(TableError, match="is another schema than the one that was used before"):
+    with pytest.raises(TableError, match="differs from the schema that was used before"):
         lookups.of(FakeRegistry({7: [now]})).get(7)
 
 

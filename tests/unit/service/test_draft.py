@@ -408,7 +408,7 @@ def test_fields_of_a_record_that_are_one_name_to_hive_are_left_out_and_do_not_br
     value = framed(4, _encoded(schema, {"id": 1, "twice": {"x": 1, "X": 2}}))
     text = _map(_sampled([value] * 3), writers=Registry(id4=schema))
     assert list(_columns(load_text(text, "draft.yaml", {}))) == ["id"]
-    assert "twice is no type of Hive (field 'X' is declared twice (Hive ignores case)): left out" in text
+    assert "twice is not a type of Hive (field 'X' is declared twice (Hive ignores case)): left out" in text
 
 
 def test_avro_records_of_several_types_have_the_fields_of_all_of_them() -> None:
