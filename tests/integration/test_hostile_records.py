@@ -168,7 +168,7 @@ def test_who_may_write_the_table_but_not_the_ledger_is_found(
     told = command("verify", config, "--json")
     assert told.code == 0, "others may write to the table, too"
     assert (
-        f"1 file in its directories that this ledger did not write, readers see their rows, too: file://{foreign}"
+        f"1 file in its directories that this ledger did not write; readers see their rows, too: file://{foreign}"
         in (told.document["tables"][0]["notes"])
     )
     foreign.unlink()
