@@ -155,7 +155,7 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
     assert command("verify", config).code == 0
     deep = command("verify", config, "--deep")
     assert deep.code == 0, deep.out
-    assert "sql.needs_spark" in deep.out or "has sql" in deep.out, deep.out
+    assert "has `sql`" in deep.out, deep.out
     _assert_previewed(tree, uri, config, topic)
 
 

@@ -205,7 +205,7 @@ def test_fields_that_only_records_tell_of_become_columns_before_the_first_file_t
     ids = {generation: topic.register(generation) for generation in (1, 2, 3)}
     topic.produce(ids)
     done = _done(path)
-    assert f"records with a schema of id {ids[2]} have new fields" in done.log
+    assert f"records with schema id {ids[2]} have new fields" in done.log
     topic.assert_rows()
     audited = command("verify", path, "--deep")
     assert audited.code == 0, audited.log[-3000:]
