@@ -93,10 +93,10 @@ def _with_first_positions(
 
 def _storage_checks(wiring: Wiring, tables: Sequence[MapTable]) -> list[Check]:
     files, storage, now = wiring.inspectable_files(), wiring.map.storage, time.time()
-    places = (storage.ledger_root, storage.warehouse, *(table.location for table in tables))
+    places = {storage.ledger_root, storage.warehouse, *(table.location for table in tables)}
     return [
         check_clock(files, storage.ledger_root, wiring.ports.new_uuid(), time.time),
-        *check_room(files, places),
+        *wiring.side_by_side.map(lambda place: check_room(files, place), sorted(places)),
         check_orders(files, storage.ledger_root, wiring.map.service, now),
         *wiring.side_by_side.map(lambda table: check_leftovers(files, table, now), tables),
     ]

@@ -1,6 +1,6 @@
 """The checks of the file system beyond those of `validate --online`: its clock, its quotas, and leftovers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.ledger import inbox_directory, parse_order_name
@@ -41,9 +41,9 @@ def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callab
     return Check("storage", "clock", Warned(warning))
 
 
-def check_room(files: InspectableFileSystem, places: Collection[str]) -> list[Check]:
-    """Check what the quotas of directories leave; those of directories above them are not considered."""
-    return [Check("storage", f"room of {place}", _room(files, place)) for place in sorted(set(places))]
+def check_room(files: InspectableFileSystem, place: str) -> Check:
+    """Check what the quotas of a directory leave; those of directories above it are not considered."""
+    return Check("storage", f"room of {place}", _room(files, place))
 
 
 def _room(files: InspectableFileSystem, place: str) -> Result:
@@ -63,7 +63,7 @@ def judge_room(place: str, room: Room) -> Result:
     if room.bytes is not None:
         left.append(size(room.bytes))
     if not left:
-        return Passed("no quota of its own")
+        return Passed("this directory has no quota")
     text = f"{' and '.join(left)} left"
     if (room.names is None or room.names >= FEWEST_NAMES) and (
         room.bytes is None or room.bytes >= LEAST_BYTES
@@ -83,7 +83,7 @@ def check_orders(files: InspectableFileSystem, root: str, service: str, now: flo
     inbox = inbox_directory(root, service)
     try:
         waiting = [entry for entry in _children(files, inbox) if _is_order(entry.name)]
-        old = [entry for entry in waiting[:_MOST_LOOKED_AT] if now - files.modified_at(entry.path) > _WAITS]
+        old = _older(files, waiting, now - _WAITS)
     except StorageError as error:
         return Check("storage", "inbox", Failed(refusal(inbox, error)))
     if not old:
@@ -102,9 +102,7 @@ def check_leftovers(files: InspectableFileSystem, table: MapTable, now: float) -
     subject = f"{table.name}: leftovers"
     try:
         drafts = [entry for entry in _children(files, staging) if _is_in_progress(entry.name)]
-        old = [entry for entry in drafts[:_MOST_LOOKED_AT] if now - files.modified_at(entry.path) > OLD]
-    except NotFound:
-        return Check("storage", subject, Passed("a file vanished during the check: a run is at work"))
+        old = _older(files, drafts, now - OLD)
     except StorageError as error:
         return Check("storage", subject, Failed(refusal(staging, error)))
     if not old:
@@ -124,6 +122,18 @@ def _children(files: InspectableFileSystem, directory: str) -> tuple[FileStatus,
         return files.list(directory)
     except NotFound:
         return ()
+
+
+def _older(files: InspectableFileSystem, entries: Sequence[FileStatus], than: float) -> list[FileStatus]:
+    """Return those of the first entries that were changed before `than`. An entry that vanishes meanwhile is left out."""
+    older = []
+    for entry in entries[:_MOST_LOOKED_AT]:
+        try:
+            if files.modified_at(entry.path) < than:
+                older.append(entry)
+        except NotFound:
+            continue
+    return older
 
 
 def _is_order(name: str) -> bool:
