@@ -20,7 +20,8 @@ from kafka2hive.service.doctor.storage import check_clock, check_leftovers, chec
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Passed, Result, Warned
 from kafka2hive.service.wiring import Wiring, wire
-from kafka2hive.storage.port import Room
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import NotFound, Room
 from tests.harness.cli_ledger import TABLE, invoke, local, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.mock_broker import Broker, plain_map
@@ -180,6 +181,21 @@ def test_an_order_that_nobody_carries_out_is_a_warning_and_a_draft_is_not(
     found = check_orders(files, root, service, DAY_OLD + 700)
     assert code_of(found.result) == "doctor.inbox"
     assert isinstance(found.result, Warned) and found.result.error.message.startswith("1 order in")
+
+
+class Vanishing(LocalFileSystem):
+    """Each file is gone when its time is asked for."""
+
+    def modified_at(self, path: str) -> float:
+        raise NotFound(path, "it was carried out meanwhile")
+
+
+def test_an_order_that_vanishes_during_the_check_is_no_finding(wiring: Wiring) -> None:
+    root, service = wiring.map.storage.ledger_root, wiring.map.service
+    inbox = local(inbox_directory(root, service))
+    inbox.mkdir(parents=True)
+    (inbox / order_name("a" * 32)).write_text("{}")
+    assert isinstance(check_orders(Vanishing(), root, service, DAY_OLD).result, Passed)
 
 
 def test_a_file_that_a_writer_left_a_day_ago_is_a_warning(wiring: Wiring) -> None:
