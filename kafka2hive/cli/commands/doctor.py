@@ -1,14 +1,18 @@
 """`kafka2hive doctor`: look for what is wrong, and for what will go wrong soon."""
 
 import logging
-import os
 from functools import partial
+from typing import TYPE_CHECKING
 
 import typer
 
 from kafka2hive.cli.commands.validate import KAFKA_SECONDS
 from kafka2hive.cli.terminal import options
 from kafka2hive.cli.terminal.options import Color, Json, Map
+from kafka2hive.observe.log import LogFormat
+
+if TYPE_CHECKING:
+    from kafka2hive.config.keys import ServiceMap
 
 EXIT_CODES = options.exit_codes(options.NO_ACCESS, config=options.CONFIG_OR_CLUSTER)
 
@@ -20,32 +24,19 @@ def doctor(config: Map, json: Json = False, color: Color = True) -> None:
     leftovers. Each line says what was found, and below it what to do. A warning does not change the exit code.
     """
     from kafka2hive.cli.render.validate import doctor_document, render_online
-    from kafka2hive.cli.terminal.outcome import show, tell_error
-    from kafka2hive.config.load import load_map
-    from kafka2hive.config.machine import check_this_machine
+    from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.native_library import decoder_in_use
-    from kafka2hive.model.errors import Kafka2HiveError
-    from kafka2hive.observe.log import LogFormat, configure
     from kafka2hive.service.doctor.examine import examine
     from kafka2hive.service.validate.map_check import check_own_schemas, selects_of
     from kafka2hive.service.wiring import wire
 
-    try:
-        service_map = load_map(config, os.environ)
-        check_this_machine(service_map, os.environ)
+    def command(service_map: "ServiceMap") -> int:
         check_own_schemas(service_map)
-        configure(LogFormat.AUTO, logging.ERROR, service_map.secrets)
         with selects_of(service_map.tables, service_map) as selects:
             wiring = wire(service_map)
             result = examine(wiring, wiring.kafka(KAFKA_SECONDS), selects)
-    except Kafka2HiveError as error:
-        tell_error(error)
-        raise typer.Exit(int(error.exit_code)) from error
-    decoder = decoder_in_use()
-    show(
-        json,
-        color,
-        partial(doctor_document, service_map.service, result),
-        partial(render_online, service_map, result, decoder),
-    )
-    raise typer.Exit(int(result.exit_code))
+        text = partial(render_online, service_map, result, decoder_in_use())
+        show(json, color, partial(doctor_document, service_map.service, result), text)
+        return int(result.exit_code)
+
+    raise typer.Exit(with_map(config, LogFormat.AUTO, logging.ERROR, command))
