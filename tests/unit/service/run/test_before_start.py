@@ -226,5 +226,8 @@ def test_what_hive_said_last_ends_the_run_that_could_not_register(
     assert registrar.no_answer is not None
     ended = not_registered(registrar.unanswered, registrar.no_answer)
     assert ended.code == code and ended.exit_code is ExitCode.UNAVAILABLE
-    assert "1 partitions of" in ended.message and "a.b: Connection refused" in ended.message
+    assert (
+        "partitions of a.b are not registered in Hive (1)" in ended.message
+        and "a.b: Connection refused" in ended.message
+    )
     assert ended.remedy.startswith(remedy) and "kafka2hive recover" in ended.remedy
