@@ -351,7 +351,7 @@ def _whole(column: ImageColumn, columns: dict[str, pa.Array]) -> pa.Array:
 
 
 def _places_by_forms(forms: Forms, good: Mask) -> list[tuple[tuple[int, ...], Places]]:
-    """Return the good records' places by their forms; without good records column group without places."""
+    """Return the places of the good records by their forms; without good records, a single group that has no places."""
     places = np.flatnonzero(good)
     if not len(places):
         return [((TEXT,) * forms.shape[1], places)]
