@@ -184,20 +184,24 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _kafka2hive_completion kafka2hive
 printf '%s\n' "${COMPREPLY[@]}"
 """,
-    # what is offered is printed by the builtin that collects it, in an interactive shell behind a terminal of its own
+    # The builtin that collects the offers prints them, in an interactive shell behind a pseudo-terminal. The line is
+    # typed once the line editor reads keys (before that the terminal itself edits what arrives), and the answer is
+    # complete once the widget has returned. "re""ady" is not found in the echo of the line that defines it.
     "zsh": r"""
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell "PS1= ; fpath=(${1:h} \$fpath); autoload -Uz compinit; compinit -u -D; bindkey '^I' complete-word"
+zpty -w shell "PS1= ; fpath=(${1:h} \$fpath); autoload -Uz compinit; compinit -u -D"
 zpty -w shell 'compadd() { builtin compadd -O offered "$@"; print -l -- "offered: "$^offered; builtin compadd "$@" }'
-zpty -w shell 'print ready'
-zpty -r -m shell line '*ready*ready*'
+zpty -w shell 'complete-line() { zle complete-word; print -- "comp""leted" }; zle -N complete-line'
+zpty -w shell "bindkey '^I' complete-line"
+zpty -w shell 'zle-line-init() { print -- "re""ady" }; zle -N zle-line-init'
+zpty -r -m shell line '*ready*'
 zpty -w -n shell "$2"$'\t'
-zpty -w -n shell $'\C-u'
-zpty -w shell 'exit'
 while zpty -r shell line; do
   [[ $line == *offered:* ]] && print -r -- "${${line##*offered: }%%$'\r'*}"
+  [[ $line == *completed* ]] && break
 done
+zpty -d shell
 exit 0
 """,
     "fish": r"""
