@@ -1,4 +1,4 @@
-"""What sets a table aside because of Kafka: problems, which an operator must resolve, and errors, which may pass."""
+"""Reasons in Kafka to set a table aside: problems, which an operator must resolve, and errors, which may go away."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,27 +35,27 @@ def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
 
 
 def cluster_changed(before: str, now: str) -> Problem:
-    """Return the problem of brokers of another cluster, in which the positions have no meaning."""
+    """Return the problem that the brokers belong to another cluster, where the recorded positions mean nothing."""
     return Problem(
         "kafka.cluster_changed",
         "",
-        f"the positions are of Kafka cluster {before}, but the brokers of the map are cluster {now}",
-        f"point the map at the brokers of {before}, or give the new cluster's topics a table of their own",
+        f"the positions belong to Kafka cluster {before}, but the map's brokers belong to cluster {now}",
+        f"point the map at the brokers of {before}, or dump the new cluster's topics into a new table",
     )
 
 
 def topic_recreated(topic: str, before: str, now: str) -> Problem:
-    """Return the problem of a topic with another id, whose offsets begin at 0 again."""
+    """Return the problem that a topic has a new id, so that its offsets began at 0 again."""
     return Problem(
         "kafka.topic_recreated",
         topic,
-        f"topic {topic} was deleted and recreated: the positions are of id {before}, Kafka now has id {now}",
+        f"topic {topic} was deleted and recreated: the positions belong to id {before}, the topic now has id {now}",
         f"{ACCEPT_GAP} '{topic}:*' resumes at the beginning of the new topic",
     )
 
 
 def beyond_end(position: OffsetRange) -> Problem:
-    """Return the problem of [log end, our position): read, but no longer in the log (unclean election, lost disks)."""
+    """Return the problem that [log end, our position) was read and is no longer in the log (unclean election, lost disks)."""
     tp = position.topic_partition
     return Problem(
         code="kafka.log_truncated",
@@ -68,7 +68,7 @@ def beyond_end(position: OffsetRange) -> Problem:
 
 
 def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
-    """Return the problem of a last record with another leader epoch now: the log was truncated and rewritten."""
+    """Return the problem that the last record read has a new leader epoch: the log was truncated and rewritten."""
     return Problem(
         code="kafka.log_rewritten",
         topic=tp.topic,
@@ -80,12 +80,12 @@ def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) 
 
 
 def aged_out(missing: OffsetRange) -> Problem:
-    """Return the problem of [our position, earliest): never read, and gone (retention, deleted records)."""
+    """Return the problem that [our position, earliest) was deleted before it was read (retention, deleted records)."""
     tp = missing.topic_partition
     return Problem(
         code="kafka.offsets_lost",
         topic=tp.topic,
-        message=f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {counted(len(missing), 'offset')}"
+        message=f"{tp} begins at offset {missing.end}, but was read only up to {missing.start}: {counted(len(missing), 'offset')}"
         f" [{missing.start}, {missing.end}) are gone unread",
         remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and resumes at {missing.end}",
         range=missing,
@@ -93,7 +93,7 @@ def aged_out(missing: OffsetRange) -> Problem:
 
 
 def start_offset_missing(tp: TopicPartition) -> Problem:
-    """Return the problem of a topic partition for which the map's explicit start offsets have none."""
+    """Return the problem that the map's explicit start offsets leave out a topic partition."""
     return Problem(
         "kafka.start_offset_missing",
         tp.topic,
@@ -103,7 +103,7 @@ def start_offset_missing(tp: TopicPartition) -> Problem:
 
 
 def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
-    """Return the problem of a start offset outside the log, [earliest, latest)."""
+    """Return the problem that a start offset is outside the log, [earliest, latest)."""
     return Problem(
         "kafka.start_offset_outside",
         tp.topic,
@@ -121,11 +121,11 @@ def left_out_by_latest(topic: str, offsets: int) -> str:
 
 
 def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
-    """Return the error for a table of which Kafka gives no offsets of some topic partitions."""
+    """Return the error for a table if Kafka returns no offsets for some of its topic partitions."""
     named = ", ".join(map(str, silent[:5])) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
     return TableError(
         "kafka.no_answer",
-        f"{table}: Kafka gives no offsets of {named}, so they are not dumped this time; all others are",
+        f"{table}: Kafka returned no offsets for {named}, so they are not dumped in this run; all others are",
         "check that these topic partitions have a leader; the next run dumps them",
     )
 
@@ -135,21 +135,21 @@ def open_transaction(
 ) -> TableError:
     """Return the error for a transaction that outlasts the wait of a `--once` run.
 
-    `offsets` are the last stable offset and the offset that the run had to reach; `seconds` is how long it waited.
+    `offsets` holds the last stable offset and the offset that the run had to reach; `seconds` is how long it waited.
     """
     stable, end = offsets
     topic, number = topic_partition.topic, topic_partition.number
     return TableError(
         "kafka.open_transaction",
-        f"{table}: {topic_partition} ended at {end} when the run began, and readers get no further than {stable}: a transaction"
-        f" there has been open for {seconds:.0f} s. All that can be read is dumped",
+        f"{table}: {topic_partition} ended at offset {end} when the run began, but can be read only up to {stable}: a transaction"
+        f" has been open for {seconds:.0f} s. All readable records are dumped",
         f"wait until its producer commits or aborts it, or abort it: kafka-transactions.sh --bootstrap-server ... abort"
         f" --topic {topic} --partition {number} --start-offset {stable}; the next run dumps the rest",
     )
 
 
 def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
-    """Return the error for topics that the map lists and Kafka does not have."""
+    """Return the error for topics that the map lists but Kafka does not have."""
     some = len(topics) > 1
     return TableError(
         UNKNOWN_TOPIC,
@@ -159,10 +159,10 @@ def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
 
 
 def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
-    """Return the error for topics that matched a pattern when a `--once` run began and that Kafka no longer lists."""
+    """Return the error for topics that matched a pattern when a `--once` run began, but that Kafka no longer lists."""
     named = f"topic{'s' if len(topics) > 1 else ''} {', '.join(topics)}"
     return TableError(
-        "kafka.unknown_topic",
-        f"{table}: Kafka listed {named} when the run began, but does not any more: it is unknown whether all of it was dumped",
-        "run again: a broker may have had old metadata; the next run does not expect a topic that was deleted",
+        UNKNOWN_TOPIC,
+        f"{table}: Kafka listed {named} when the run began, but no longer does: it is unknown whether all records were dumped",
+        "run again, because a broker may have had old metadata; the next run does not expect a deleted topic",
     )

@@ -152,18 +152,18 @@ def _check_replay(change: Replay) -> None:
 
 
 def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
-    """Add the change's positions to the table's. A position that replaces a known one needs a gap.
+    """Add the change's positions to the table's. A position must have a gap if it replaces a known one, and only then.
 
     Raises OffsetsDoNotJoin.
     """
     positions = {p.topic_partition: p for p in state.positions}
     explained = {gap.range.topic_partition for gap in change.gaps}
     for first in change.positions:
-        if first.start != first.end or (first.topic_partition in positions) > (
-            first.topic_partition in explained
-        ):
+        replaces_position = first.topic_partition in positions
+        if first.start != first.end or (replaces_position and first.topic_partition not in explained):
             raise OffsetsDoNotJoin(
-                f"{state.table}: the new position of {first.topic_partition} needs a gap exactly if one is known"
+                f"{state.table}: the new position of {first.topic_partition} is not empty, or replaces the known one without"
+                " a gap"
             )
         positions[first.topic_partition] = first
     return replace(

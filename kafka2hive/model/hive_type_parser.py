@@ -63,14 +63,21 @@ _SEVERAL_WORDS = re.compile(r"([^\s<>(),:`]+(?:\s+[^\s<>(),:`]+)+)\s*:")
 
 
 class HiveTypeError(ConfigError):
-    """A type text that cannot be parsed; `position` counts its characters from 0."""
+    """A type text that cannot be parsed; `position` counts its characters from 0.
 
-    def __init__(self, text: str, position: int, problem: str, suggestion: str = "") -> None:
+    `suggestion` says what to write instead; `nearest` is the type that was probably meant. Either may be empty.
+    """
+
+    def __init__(
+        self, text: str, position: int, problem: str, suggestion: str = "", nearest: str = ""
+    ) -> None:
+        suggestion = f"did you mean {nearest}?" if nearest else suggestion
         super().__init__("hive_type", f"type {text!r}, character {position + 1}: {problem}", suggestion)
         self.text = text
         self.problem = problem
         self.position = position
         self.suggestion = suggestion
+        self.nearest = nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,16 +239,16 @@ class TypeParser:
             self._expect(",")
 
 
-def _advice(word: str) -> tuple[str, str]:
-    """Return the problem with a word that is not a supported type, and the suggestion what to write instead."""
+def _advice(word: str) -> tuple[str, str, str]:
+    """Return the problem with a word that is not a supported type, a suggestion, and the nearest type if there is one."""
     if not word:
-        return "a type is missing", "for example bigint, string or decimal(10,2)"
+        return "a type is missing", "for example bigint, string or decimal(10,2)", ""
     if word.lower() in _UNSUPPORTED:
-        return f"{word.lower()} is not supported", "declare the column as string"
+        return f"{word.lower()} is not supported", "declare the column as string", ""
     near = _TYPE_OF_SYNONYM.get(word.lower()) or next(
         iter(difflib.get_close_matches(word.lower(), _WORDS, 1)), ""
     )
-    return f"unknown type {word!r}", f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
+    return f"unknown type {word!r}", f"types are {', '.join(_WORDS)}", near
 
 
 def may_name_a_field(character: str) -> bool:

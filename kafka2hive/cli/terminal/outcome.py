@@ -1,4 +1,4 @@
-"""The frame of every command: load the map, set up logging, show the result, turn an error into text and exit code."""
+"""What every command does: load the map, set up logging, show the result, and turn errors into text and exit codes."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ def with_map(
 ) -> int:
     """Load the map, set up logging, run `command` and return its exit code.
 
-    A named error is printed to standard error, and its exit code is returned. `every_change` and `audit_log`: see
+    A named error is printed to standard error, and its exit code is returned. `every_change` and `audit_log` are passed to
     `configure`.
     """
     try:
@@ -53,10 +53,10 @@ def with_changes(
     audit_log: str | None,
     command: Callable[[ServiceMap], int],
 ) -> int:
-    """Run a command that changes something, as `with_map` does.
+    """Run a command that changes files or Hive, in the same way as `with_map`.
 
-    If no log level is given, every change is logged, but a terminal shows only warnings, because the command prints its
-    result there.
+    Without a log level, every change is logged, except to a terminal, where the command prints its result: there, only
+    warnings are.
     """
     on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
     level = logging.WARNING if on_terminal else logging.INFO
@@ -71,7 +71,7 @@ def with_changes(
 
 
 def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
-    """Print a command's result to standard output: as text, or with `json` as one document."""
+    """Print a command's result to standard output as text, or as one document if `json` is set."""
     say(json_text(document()) if json else text(standard_output(color)))
 
 

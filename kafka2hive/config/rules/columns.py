@@ -18,10 +18,9 @@ from kafka2hive.config.rules.table_options import (
     metadata_names,
 )
 from kafka2hive.config.yaml.problems import Path
-from kafka2hive.model.errors import ConfigError
 
 _NAMED_BY_ID = ("avro", "protobuf")
-"""Formats of keys that name their schema in the registry."""
+"""Key formats whose records name their schema in the registry."""
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
     r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
@@ -32,14 +31,14 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def check_columns(check: TableCheck, has_hive: bool) -> None:
-    """Check names, types and sources of the declared columns; a table without any needs those of Hive."""
+    """Check names, types and sources of the declared columns; a table without columns takes them from Hive."""
     table = check.table
     seen: set[str] = set()
     for column in declared_columns(table) if table.columns else ():
         name, path = column.name, check.path("columns", column.place)
         if not _COLUMN.fullmatch(name):
             check.add(
-                path, f"a column's name has letters, digits and _, at most 128{_rename_hint(check, column)}"
+                path, f"a column's name has at most 128 letters, digits and _{_rename_hint(check, column)}"
             )
         elif name.lower() in seen:
             check.add(path, "the column is repeated (Hive ignores case)")
@@ -49,7 +48,9 @@ def check_columns(check: TableCheck, has_hive: bool) -> None:
         seen.add(name.lower())
     of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
     if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
-        message = "a raw table has exactly one column of the value, binary or string (default: value: binary)"
+        message = (
+            "a raw table has exactly one column for the value, binary or string (default: value: binary)"
+        )
         check.add(check.path("columns"), message)
     if not columns_of(table) and (table.create or not has_hive):
         why = "to create it" if table.create else "because there is no hive section to read them from"
@@ -57,7 +58,7 @@ def check_columns(check: TableCheck, has_hive: bool) -> None:
 
 
 def _rename_hint(check: TableCheck, column: DeclaredColumn) -> str:
-    """Return how to write the column if its name is a JSON key that Hive does not allow as a name, empty otherwise."""
+    """Return how to declare a column whose JSON key is not a valid column name in Hive; otherwise an empty string."""
     legal = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
     if check.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(legal):
         return ""
@@ -83,11 +84,11 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
     if column.part is not RecordPart.VALUE:
         return
     if column.path is not None and check.table.format == "csv":
-        check.add((*path, "from"), "a csv column takes the field at its place in the map")
+        check.add((*path, "from"), "a csv column reads the field with the column's position in the map")
     if column.other_paths and change_log_of(check.table.source) is not None:
         check.add((*path, "from"), "a column of a change log has only one path")
     if (column.path is not None or column.unit is not None) and check.table.format == "raw":
-        check.add(path, "from and unit have no meaning with format raw: its column is the whole value")
+        check.add(path, "from and unit cannot be used with format raw, whose column holds the whole value")
         return
     try:
         paths = [column.keys, *column.full_leeway.others]
@@ -100,11 +101,9 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
 def _check_decimals(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
     table = check.table
     if change_log_of(table.source) is not None:
-        check.add(path, "is set for the whole row of a change log: source: {debezium: {decimals: base64}}")
+        check.add(path, "a change log sets this for the whole row: source: {debezium: {decimals: base64}}")
     elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
-        check.add(
-            path, "base64 applies only to fields of JSON values: other formats have a type for decimals"
-        )
+        check.add(path, "base64 applies only to fields of JSON values; other formats have a decimal type")
     elif not column.type.strip().lower().startswith("decimal"):
         check.add(path, f"is used only with a decimal; {column.name} is {column.type}")
 
@@ -113,7 +112,7 @@ def _check_unknown_enum(check: TableCheck, path: Path, column: DeclaredColumn) -
     table = check.table
     format = {RecordPart.VALUE: table.format, RecordPart.KEY: table.key_format}.get(column.part)
     if format != "protobuf":
-        check.add(path, "is for enums of Protobuf: in other formats an enum's values are always names")
+        check.add(path, "applies only to Protobuf; in other formats, enum values are always names")
     elif column.type.strip().lower() != "string":
         check.add(path, f"is used only with a string; {column.name} is {column.type}")
 
@@ -123,15 +122,15 @@ def _check_default(check: TableCheck, path: Path, column: DeclaredColumn, text: 
     if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
         check.add(path, "applies only to fields of values in json, json_schema, avro and protobuf")
     elif change_log_of(table.source) is not None:
-        check.add(path, "is not for change logs: a missing row image would become a row of defaults")
+        check.add(path, "cannot be used with change logs: a missing row image would become a row of defaults")
     elif column.unit is not None:
-        check.add(path, "is not for columns with a unit")
+        check.add(path, "cannot be used on columns with a unit")
     elif fault := _default_fault(column.type, text):
         check.add(path, fault)
 
 
 def _default_fault(kind: str, text: str) -> str:
-    """Return what is wrong with a default for Hive's type `kind`, empty if nothing is."""
+    """Return why a default is not a value of Hive's type `kind`, or an empty string if it is one."""
     kind = kind.strip().lower()
     if kind == "string" or re.fullmatch(r"(var)?char\([0-9]+\)", kind):
         return ""
@@ -154,7 +153,7 @@ def _default_fault(kind: str, text: str) -> str:
 
 
 def _floating_fault(text: str, kind: str) -> str:
-    """Return what is wrong with a default of a float or double: whole numbers must be exact, like those of records."""
+    """Return why a float or double cannot hold a default: as in records, whole numbers must be exact."""
     number = float(text)
     if kind == "float" and math.isfinite(number):
         try:
@@ -190,16 +189,13 @@ def _fits(text: str, precision: int, scale: int) -> bool:
 def _check_type(check: TableCheck, path: Path, text: str) -> None:
     if _PLAIN_TYPES.fullmatch(text):
         return  # most maps have only such types, and the parser below imports Arrow, which is slow
-    from kafka2hive.model.hive_types import parse_hive_type
+    from kafka2hive.model.hive_types import HiveTypeError, parse_hive_type
 
     try:
         parse_hive_type(text)
-    except ConfigError as error:
-        near = error.remedy.removeprefix("did you mean ").removesuffix("?")
-        if near != error.remedy:
-            check.add(path, error.message, near)
-        else:
-            check.add(path, f"{error.message}{'; ' if near else ''}{near}")
+    except HiveTypeError as error:
+        advice = f"; {error.suggestion}" if error.suggestion and not error.nearest else ""
+        check.add(path, f"{error.message}{advice}", error.nearest)
 
 
 def check_metadata(check: TableCheck) -> None:
@@ -209,10 +205,10 @@ def check_metadata(check: TableCheck) -> None:
     for position, (kind, name) in enumerate(metadata_names(check.table.metadata)):
         path = check.path("metadata", kind.value if isinstance(check.table.metadata, dict) else position)
         if not _COLUMN.fullmatch(name):
-            check.add(path, "a column's name has letters, digits and _, at most 128")
+            check.add(path, "a column's name has at most 128 letters, digits and _")
         elif name.lower() in columns:
             check.add(
-                path, f"the table has a column {name} already: give it another name, {{{kind.value}: ..}}"
+                path, f"the table already has a column {name}: choose another name, {{{kind.value}: ..}}"
             )
         elif name.lower() in seen:
             check.add(path, f"the name {name} is repeated")
@@ -231,9 +227,9 @@ def check_record_parts(check: TableCheck, has_registry: bool) -> None:
         elif column.part is RecordPart.KEY:
             _check_key(check, path, column)
         elif column.part is RecordPart.HEADER and has_parts(column.type):
-            check.add((*path, "header"), f"a header is one text, {column.name} is {column.type}")
+            check.add((*path, "header"), f"a header holds a single value, but {column.name} is {column.type}")
     if columns and all(column.part is not RecordPart.VALUE for column in columns):
-        check.add(check.path("columns"), "at least one column comes from the record's value")
+        check.add(check.path("columns"), "at least one column must come from the record's value")
     has_keys = any(column.part is RecordPart.KEY for column in columns)
     if has_keys and table.key_format in _NAMED_BY_ID and not has_registry:
         message = f"{table.key_format} needs a registry section: a key names its schema by id"
@@ -269,14 +265,16 @@ def _check_key(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
         return
     is_raw = check.table.key_format == "raw"
     if is_raw and not column.is_whole_key:
-        check.add((*path, "key"), "without key_format the whole key is taken: write $, or set key_format")
+        check.add(
+            (*path, "key"), "without key_format, the column holds the whole key: write $, or set key_format"
+        )
     elif not is_raw and column.is_whole_key:
         check.add(
             (*path, "key"),
             "$ names the whole key, which needs key_format raw: write the path of a member, such as $.id",
         )
     elif is_raw and has_parts(column.type):
-        check.add((*path, "key"), f"a raw key is one text, {column.name} is {column.type}")
+        check.add((*path, "key"), f"a raw key holds a single value, but {column.name} is {column.type}")
 
 
 def has_parts(kind: str) -> bool:

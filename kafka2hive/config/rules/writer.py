@@ -1,4 +1,4 @@
-"""The rules of a table's writer: options that fit the file format, and the columns that they name."""
+"""The rules of a table's writer: its options must suit the file format and name columns of the files."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
 
 
 def check_writer(check: TableCheck) -> None:
-    """Check that the options of the writer fit its format, and the columns that they name."""
+    """Check that the writer's options suit its format and name columns of the files."""
     _check_level(check)
     _check_format(check)
     _check_text(check)
@@ -33,10 +33,10 @@ def _check_level(check: TableCheck) -> None:
     if writer.level is None:
         return
     if writer.format == "orc":
-        check.add(path, "ORC files are written with the codec's own level")
+        check.add(path, "ORC files always use the codec's default level")
         return
     if writer.format == "plugin":
-        check.add(path, "is not passed to a plug-in: set its options")
+        check.add(path, "is not passed to a plug-in: use the plug-in's options")
         return
     low, high = _LEVELS.get(writer.compression, (0, -1))
     if high < low:
@@ -76,10 +76,12 @@ def _check_text(check: TableCheck) -> None:
         check.add(check.path("writer", "text", "null_text"), message)
     types = _file_columns(check)
     if not types:
-        check.add(check.path("writer", "format"), "is text, which needs the table's columns in the map")
+        check.add(check.path("writer", "format"), "text requires that the map declares the table's columns")
     nested = [name for name, kind in types.items() if has_parts(kind)]
     for name in nested:
-        message = f"text files have one value per field, {name} may have several; use json, parquet or orc"
+        message = (
+            f"a field of a text file holds a single value, but {name} is nested: use json, parquet or orc"
+        )
         check.add(check.path("writer", "format"), message)
 
 
@@ -91,15 +93,13 @@ def _check_avro(check: TableCheck) -> None:
         check.add(check.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro")
     types = _file_columns(check)
     if not types:
-        check.add(check.path("writer", "format"), "is avro, which needs the table's columns in the map")
+        check.add(check.path("writer", "format"), "avro requires that the map declares the table's columns")
     for name, kind in types.items():
         for fault in avro_faults(name, kind):
             check.add(check.path("writer", "format"), f"is avro, and {fault}")
     has_times = any("timestamp" in type_words(kind) for kind in types.values())
     if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
-        message = (
-            "Hive reads Avro's timestamps as milliseconds: write millis; finer timestamps become dead letters"
-        )
+        message = "Hive reads timestamps of Avro files as milliseconds: write millis; records with finer timestamps become dead letters"
         check.add(check.path("writer", "timestamps"), message)
 
 
@@ -113,14 +113,16 @@ def _check_columns(check: TableCheck) -> None:
     types = _file_columns(check)
     for key, names in names_by_key.items():
         if names and not types:
-            check.add(check.path("writer", key), "names columns: the map must declare the table's columns")
+            check.add(
+                check.path("writer", key), "refers to columns, so the map must declare the table's columns"
+            )
             continue
         for name, fault, near in _faults(key, names, types):
             check.add(check.path("writer", key), f"{name} {fault}", near)
 
 
 def _file_columns(check: TableCheck) -> dict[str, str]:
-    """Return the columns of the files, type by name; empty if the map does not declare them."""
+    """Return the types of the files' columns by name; empty if the map does not declare them."""
     declared = columns_of(check.table)
     if not declared:
         return {}
@@ -138,7 +140,7 @@ def _faults(key: str, names: Iterable[str], types: dict[str, str]) -> Iterable[t
         elif key != "dictionary" and has_parts(kind):
             yield name, f"is of type {types[name]}: only columns with one value per row are allowed", ""
         elif key == "bloom_filter" and kind == "boolean":
-            yield name, "is of type boolean: two values need no Bloom filter", ""
+            yield name, "is of type boolean, for which a Bloom filter is useless", ""
         seen.add(name)
 
 
@@ -146,19 +148,21 @@ def _check_plugin(check: TableCheck) -> None:
     writer, path = check.table.writer, check.path("writer", "plugin")
     if (writer.format == "plugin") != (writer.plugin is not None):
         message = (
-            f"only format plugin has this key; the writer's format is {writer.format}"
+            f"is used only with format plugin; the writer's format is {writer.format}"
             if writer.plugin is not None
-            else "is missing: format plugin needs a writer's name"
+            else "is missing: format plugin requires the name of a writer"
         )
         check.add(path, message)
     if writer.plugin is None:
         return
     name = writer.plugin.name
     if not _SUFFIX.fullmatch(name) or name in get_args(FileFormat):
-        message = f"{name} becomes the suffix of files: 1 to 16 letters a-z and digits, a letter first, and not a built-in format"
+        message = f"{name} becomes a file suffix: it must have 1 to 16 letters a-z and digits, begin with a letter, and not be a built-in format"
         check.add((*path, "name"), message)
     else:
         check.require_plugin(PluginKind.WRITER, writer.plugin, path)
     if check.table.schema_evolution == "add":
-        message = "add is not for files of a plug-in: Hive may not read old files with new columns"
+        message = (
+            "add cannot be used with a plug-in's files: Hive may be unable to read old files with new columns"
+        )
         check.add(check.path("schema_evolution"), message)

@@ -1,7 +1,7 @@
-"""Read images whose decimals may be texts, numbers or Kafka Connect's bytes in base64.
+"""Read row images whose decimals are written as texts, as numbers, or as Kafka Connect's bytes in base64.
 
-A text such as "1990" is a number and also the base64 of another one. The record's schema or the map decides; if neither
-does, the record is refused. JSON numbers are accepted even if the schema says bytes, because converters with
+A text such as "1990" is a valid number and also the base64 of a different one. The record's schema or the map decides; if
+neither does, the record is refused. JSON numbers are accepted even if the schema says bytes, because converters with
 `decimal.format: NUMERIC` write them so.
 """
 
@@ -48,24 +48,24 @@ NUMBER_AND_BASE64 = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """Texts that are numbers, and also base64 if their length is a multiple of four."""
 
 DecimalForm = Literal["own", "text", "base64"]
-"""How decimals are written: `own`: as the format defines. `text`: as texts or numbers. `base64`: as bytes."""
+"""How decimals are written: `own` as the format defines, `text` as texts or numbers, `base64` as bytes."""
 
 _MOST_READERS = 100
-"""Limit of readers in memory; a table needs one for each combination of forms in its records."""
+"""The most readers kept in memory. A table needs one for each combination of forms in its records."""
 _ESCAPE = r"\\u"
 _SHOWN = 40
 _WIDEST = 76
-"""Digits of Arrow's widest decimal, more than any column has."""
+"""The digits of Arrow's widest decimal, more than any column has."""
 
 
 def ambiguous_texts(
     values: pa.BinaryArray, column: pa.Array, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
-    """Return by record the reasons against texts of this decimal that are both a number and base64.
+    """Return the refusals, by record, of texts of this decimal column that are valid both as a number and as base64.
 
-    `column`: the same records' values, read as texts or numbers; only a whole number that is not negative may be such a text.
+    `column` holds the same records' values read as numbers. Only a whole number that is not negative can be ambiguous.
     """
-    # Arrow's trunc may fail within the column's own precision
+    # Arrow's trunc may fail with the column's precision
     wide = column.cast(pa.decimal256(_WIDEST, column.type.scale))
     whole = pc.and_(pc.equal(wide, pc.trunc(wide)), pc.greater_equal(wide, pa.scalar(0, wide.type)))
     return {
@@ -83,9 +83,9 @@ def ambiguous_texts(
 def texts_among(
     values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, str]:
-    """Return by record the texts that the candidates have in a column, without numbers and nulls.
+    """Return the candidates' values in a column that are JSON texts, by record; numbers and nulls are left out.
 
-    Only records with a quote after the key are decoded again.
+    Only records in which a quote follows the key are decoded again.
     """
     key = wanted.source.keys[-1]
     if key.isascii():
@@ -104,7 +104,7 @@ def texts_among(
 class _Decimal:
     """A decimal column, or a decimal field of the row before the change.
 
-    `key`: its key in the row; None if its source is a path of several keys.
+    `key` is its key in the row, or None if its source is a path of several keys.
     """
 
     name: str
@@ -119,9 +119,9 @@ def images_of(
     schema: pa.Schema,
     form: DecimalForm | None,
 ) -> Images:
-    """Return the reader of images. `row`: the columns of the row; `schema`: all columns; `form`: None if the map does not say.
+    """Return the reader of images. `row` has the row's columns, `schema` all columns; `form` is None if the map does not give it.
 
-    Raises ValueError if a nested column holds decimals and the map does not say how they are written.
+    Raises ValueError if a nested column contains decimals and the map does not say how they are written.
     """
     decimals = [
         _Decimal(field.name, field.type, source.keys[0] if len(source.keys) == 1 else None)
@@ -138,7 +138,7 @@ def images_of(
         nested = [f.name for f, _ in row if pa.types.is_nested(f.type) and _holds_decimals(f.type)]
         if nested:
             raise ValueError(
-                f"column {nested[0]} holds decimals, which may be texts or bytes: say which in the map, "
+                f"column {nested[0]} contains decimals, which may be texts or bytes: set in the map which they are, "
                 "source: {debezium: {decimals: text}} (decimal.handling.mode string or double)"
             )
     if form == "own" or not decimals:
@@ -147,7 +147,7 @@ def images_of(
 
 
 class DecimalImages:
-    """Reads images whose decimals are written in any form, each record by the form of its decimals."""
+    """Reads images with decimals in any form; records are grouped by the forms of their decimals."""
 
     def __init__(
         self, plan: Plan, open_decoder: OpenDecoder, decimals: Sequence[_Decimal], form: DecimalForm | None
@@ -185,9 +185,9 @@ class DecimalImages:
     def _of_one_form(
         self, values: pa.BinaryArray, prefix: int, image: str, forms: tuple[int, ...]
     ) -> ImageRows:
-        """Read records whose decimals have the same forms. Where the forms say bytes, there may be numbers.
+        """Read records whose decimals have the same forms. If a form is bytes, the value may still be a number.
 
-        The records are read as bytes and as numbers: first as most records of the last batch were, then those that this refuses.
+        The records are first read in the way that suited most records of the last batch, then the refused ones in the other way.
         """
         if self._form is not None or max(forms) < LEAST_SCALE:
             return self._reader(prefix, image, forms).read(values)
@@ -214,7 +214,7 @@ class DecimalImages:
         )
 
     def _contradictions(self, forms: Forms) -> dict[int, Reason]:
-        """Return by record the reasons against schemas that contradict the map, or say that a decimal is not one."""
+        """Return the refusals, by record, for schemas that contradict the map or do not declare a decimal column as a decimal."""
         reasons: dict[int, Reason] = {}
         for number, decimal in enumerate(self._decimals):
             codes = forms[:, number]
@@ -245,9 +245,9 @@ class DecimalImages:
 
 
 class _Reader:
-    """Reads records with the same forms of decimals: TEXT, NUMBER, UNKNOWN, or the scale of bytes.
+    """Reads records with the same forms of decimals: TEXT, NUMBER, UNKNOWN, or for bytes their scale.
 
-    The row before the change is read field by field, because each decimal in it has its own form.
+    The row before the change is read field by field, because each of its decimals may have a different form.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class _Reader:
         forms: Sequence[int],
         is_in_map: bool,
     ) -> None:
-        """`is_in_map`: whether the map says how decimals are written."""
+        """`is_in_map` is whether the map says how decimals are written."""
         self._plan = plan
         self._is_in_map = is_in_map
         self._open_decoder = open_decoder
@@ -291,7 +291,7 @@ class _Reader:
         return ImageRows(rows, part.places, reasons).refusing(refusals)
 
     def _with_hint(self, reason: Reason) -> Reason:
-        """Return the reason, or one that says more if it is against a text that is not a number, which may be bytes."""
+        """Return the reason, with a hint if it refuses a text that is not a number and may be bytes."""
         _, form = self._forms.get(reason.column, (None, TEXT))
         if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
             return reason
@@ -303,7 +303,7 @@ class _Reader:
         return reason
 
     def _wire(self, column: ImageColumn) -> ImageColumn:
-        """Return the column as the decoder must read it."""
+        """Return the column with the type in which the decoder must read it."""
         kind, form = self._forms.get(column.name, (None, TEXT))
         if form < LEAST_SCALE:
             return column
@@ -314,7 +314,7 @@ class _Reader:
 def _texts_for_numbers(
     values: pa.BinaryArray, column: pa.Array, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
-    """Return by record the reasons against texts where only numbers are accepted."""
+    """Return the refusals, by record, of texts where only numbers are accepted."""
     texts = texts_among(values, column.is_valid(), wanted, open_decoder)
     return dict.fromkeys(texts, _no_number(wanted.name))
 
@@ -333,7 +333,7 @@ def _of_before(field: str) -> str:
 
 
 def _flat(column: ImageColumn) -> list[ImageColumn]:
-    """Return a flag and a column for each field of the row before the change; any other column alone."""
+    """Split the row before the change into a presence flag and a column per field; return any other column unchanged."""
     if column.name != BEFORE:
         return [column]
     fields = [
@@ -343,7 +343,7 @@ def _flat(column: ImageColumn) -> list[ImageColumn]:
 
 
 def _whole(column: ImageColumn, columns: dict[str, pa.Array]) -> pa.Array:
-    """Join what `_flat` has split."""
+    """Rebuild a column from the parts that `_flat` made."""
     if column.name != BEFORE:
         return columns[column.name]
     fields = [columns[_of_before(field.name)] for field in column.type]
@@ -351,7 +351,7 @@ def _whole(column: ImageColumn, columns: dict[str, pa.Array]) -> pa.Array:
 
 
 def _places_by_forms(forms: Forms, good: Mask) -> list[tuple[tuple[int, ...], Places]]:
-    """Return the places of the good records by their forms; without good records, a single group that has no places."""
+    """Return the places of the good records, grouped by forms; if there are none, one group without places."""
     places = np.flatnonzero(good)
     if not len(places):
         return [((TEXT,) * forms.shape[1], places)]
