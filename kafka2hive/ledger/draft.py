@@ -152,7 +152,7 @@ def _check_replay(change: Replay) -> None:
 
 
 def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
-    """Add the change's positions to the table's. A position must have a gap if it replaces a known one, and only then.
+    """Add the change's positions to the table's. A position that replaces a known one must have a gap.
 
     Raises OffsetsDoNotJoin.
     """

@@ -276,7 +276,7 @@ def test_no_certificate_is_ahead_of_what_an_open_transaction_holds_back(
     assert waited.code == 75, waited.log
     assert "kafka.open_transaction" in waited.log
     assert (
-        f"{table}: {unique}-0 ended at 16 when the run began, and readers get no further than 10"
+        f"{table}: {unique}-0 ended at offset 16 when the run began, but can be read only up to 10"
         in waited.log
     )
     assert ledger.ends() == {(unique, 0): 10}

@@ -189,7 +189,8 @@ def _fits(text: str, precision: int, scale: int) -> bool:
 def _check_type(check: TableCheck, path: Path, text: str) -> None:
     if _PLAIN_TYPES.fullmatch(text):
         return  # most maps have only such types, and the parser below imports Arrow, which is slow
-    from kafka2hive.model.hive_types import HiveTypeError, parse_hive_type
+    from kafka2hive.model.hive_type_parser import HiveTypeError
+    from kafka2hive.model.hive_types import parse_hive_type
 
     try:
         parse_hive_type(text)

@@ -99,7 +99,7 @@ def _check_avro(check: TableCheck) -> None:
             check.add(check.path("writer", "format"), f"is avro, and {fault}")
     has_times = any("timestamp" in type_words(kind) for kind in types.values())
     if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
-        message = "Hive reads timestamps of Avro files as milliseconds: write millis; records with finer timestamps become dead letters"
+        message = "Hive reads timestamps of Avro files as milliseconds: write millis; finer timestamps become dead letters"
         check.add(check.path("writer", "timestamps"), message)
 
 
@@ -157,7 +157,7 @@ def _check_plugin(check: TableCheck) -> None:
         return
     name = writer.plugin.name
     if not _SUFFIX.fullmatch(name) or name in get_args(FileFormat):
-        message = f"{name} becomes a file suffix: it must have 1 to 16 letters a-z and digits, begin with a letter, and not be a built-in format"
+        message = f"{name} becomes a file suffix: use 1 to 16 letters a-z and digits, a letter first, and no built-in format"
         check.add((*path, "name"), message)
     else:
         check.require_plugin(PluginKind.WRITER, writer.plugin, path)

@@ -287,7 +287,7 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ('bucket: {path: "d={carrier"}', "a single {"),
         ('bucket: {path: "flight=%Y"}', "the partition column flight is also a column of the table"),
         ("metadata: {topic: dt}", "the partition column dt is also a metadata column of the table"),
-        ("metadata: {topic: Carrier}", "the table has a column Carrier already"),
+        ("metadata: {topic: Carrier}", "the table already has a column Carrier"),
         ("metadata: {topic: a, offset: A}", "the name A is repeated"),
         ("metadata: {ofset: a}", "did you mean offset?"),
         (
@@ -310,14 +310,14 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("start: {offsets: {flight: {0: 1}}}", "the table has no topic flight (did you mean flights?)"),
         ("start: {offsets: {flights: {0: -1}}}", "greater than or equal to 0"),
         ("start: {}", "needs exactly one of timestamp and offsets"),
-        ("format: raw", "a raw table has exactly one column of the value, binary or string"),
+        ("format: raw", "a raw table has exactly one column for the value, binary or string"),
         ("writer: {compression: zstd, level: 23}", "zstd has levels 1 to 22"),
         ("writer: {format: json, compression: snappy}", "must be gzip, zstd or none for format json"),
         ("writer: {format: json, bloom_filter: [carrier]}", "bloom_filter: is an option of Parquet files"),
         ("writer: {format: json, level: 10}", "gzip has levels 1 to 9"),
         (
             "writer: {format: text}\nmetadata: [headers]",
-            "one value per field, kafka_headers may have several",
+            "holds a single value, but kafka_headers is nested",
         ),
         ("writer: {text: {delimiter: ;}}", "text: is an option of text files"),
         ("writer: {format: text, text: {delimiter: ab}}", "expected a tab, another control character"),
@@ -326,8 +326,14 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("writer: {format: text, text: {null_text: 'a,b'}}", "must not contain the delimiter"),
         ("writer: {format: orc, page_index: true}", "page_index: is an option of Parquet files"),
         ("writer: {format: orc, timestamps: int96}", "timestamps: is an option of Parquet files"),
-        ("writer: {format: avro}", "timestamps: Hive reads Avro's timestamps as milliseconds: write millis"),
-        ("writer: {format: avro, timestamps: int96}", "write millis; finer timestamps become dead letters"),
+        (
+            "writer: {format: avro}",
+            "timestamps: Hive reads timestamps of Avro files as milliseconds: write millis",
+        ),
+        (
+            "writer: {format: avro, timestamps: int96}",
+            "write millis; finer timestamps become dead letters",
+        ),
         (
             "writer: {format: avro, timestamps: millis, compression: lz4}",
             "must be gzip, zstd, snappy or none for format avro",

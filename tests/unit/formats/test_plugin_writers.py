@@ -321,18 +321,18 @@ def test_a_file_without_the_map_has_rows_but_no_columns() -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("writer: {format: plugin}", "is missing: format plugin needs a writer's name"),
+        ("writer: {format: plugin}", "is missing: format plugin requires the name of a writer"),
         (
             "writer: {plugin: {name: streams}}",
-            "only format plugin has this key; the writer's format is parquet",
+            "is used only with format plugin; the writer's format is parquet",
         ),
         ("writer: {format: plugin, plugin: {name: stream}}", "installed here: streams, swallows"),
-        ("writer: {format: plugin, plugin: {name: orc}}", "and not a built-in format"),
+        ("writer: {format: plugin, plugin: {name: orc}}", "and no built-in format"),
         ("writer: {format: plugin, plugin: {name: a.gz}}", "1 to 16 letters a-z and digits"),
         ("writer: {format: plugin, plugin: {name: streams}, level: 3}", "is not passed to a plug-in"),
         (
             "schema_evolution: add\n    writer: {format: plugin, plugin: {name: streams}}",
-            "add is not for files of a plug-in",
+            "add cannot be used with a plug-in's files",
         ),
         (
             "writer: {format: plugin, plugin: {name: streams}, page_index: true}",

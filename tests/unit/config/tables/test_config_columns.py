@@ -90,9 +90,9 @@ def test_both_forms_of_columns_mean_the_same(form: str) -> None:
         (
             "{US Gross: bigint}",
             "columns['US Gross']",
-            "letters, digits and _, at most 128; write us_gross: {type: bigint, from: \"$['US Gross']\"}",
+            "at most 128 letters, digits and _; write us_gross: {type: bigint, from: \"$['US Gross']\"}",
         ),
-        ("{日: bigint}", "columns['日']", "letters, digits and _, at most 128"),
+        ("{日: bigint}", "columns['日']", "at most 128 letters, digits and _"),
         ("{s: 'struct<US Gross:int>'}", "columns.s", "cannot hold a struct field with ' ' in its name"),
         ("[{name: a, type: int, typ: int}]", "columns[0].typ", "did you mean type?"),
         ("[a]", "columns[0]", "expected keys with values"),
@@ -209,7 +209,10 @@ def test_a_column_may_have_several_paths() -> None:
             "columns: {x: {type: int, from: [$.a, $.b]}}\n    source: debezium",
             "a column of a change log has only one path",
         ),
-        ("columns: {x: {type: int, from: [$.a, $.b]}}\n    format: csv", "takes the field at its place"),
+        (
+            "columns: {x: {type: int, from: [$.a, $.b]}}\n    format: csv",
+            "reads the field with the column's position",
+        ),
     ):
         text = "\n".join(map(str, problems_of(f"{FILMS}    {lines}\n")))
         assert message in text, text
@@ -260,8 +263,11 @@ def test_a_default_must_be_a_value_of_its_column(kind: str, default: str, messag
     [
         ("columns: {id: bigint, x: {type: int, header: h, default: 1}}", "applies only to fields of values"),
         ("columns: {x: {type: int, default: 1}}\n    format: csv", "applies only to fields of values"),
-        ("columns: {x: {type: int, default: 1}}\n    source: debezium", "is not for change logs"),
-        ("columns: {x: {type: date, unit: d, default: '2013-01-01'}}", "is not for columns with a unit"),
+        ("columns: {x: {type: int, default: 1}}\n    source: debezium", "cannot be used with change logs"),
+        (
+            "columns: {x: {type: date, unit: d, default: '2013-01-01'}}",
+            "cannot be used on columns with a unit",
+        ),
     ],
 )
 def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) -> None:

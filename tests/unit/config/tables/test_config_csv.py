@@ -59,7 +59,7 @@ def test_contradictions_are_reported(lines: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("{a: {type: string, from: $.b}}", "takes the field at its place in the map"),
+        ("{a: {type: string, from: $.b}}", "reads the field with the column's position in the map"),
         ("{a: 'array<int>'}", "a field of csv is one text, a is array<int>"),
         ("{a: 'struct<b:int>'}", "a field of csv is one text"),
     ],

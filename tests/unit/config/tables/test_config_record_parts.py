@@ -58,15 +58,15 @@ def test_a_column_of_an_enum_decides_about_numbers_without_a_name(keys: str, wor
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("format: avro\n    columns: {a: {type: string, unknown_enum: name}}", "is for enums of Protobuf"),
-        ("columns: {a: {type: string, unknown_enum: null}}", "is for enums of Protobuf"),
+        ("format: avro\n    columns: {a: {type: string, unknown_enum: name}}", "applies only to Protobuf"),
+        ("columns: {a: {type: string, unknown_enum: null}}", "applies only to Protobuf"),
         (
             "format: protobuf\n    columns: {a: {type: string, header: h, unknown_enum: name}, b: int}",
-            "is for enums of Protobuf",
+            "applies only to Protobuf",
         ),
         (
             "format: protobuf\n    columns: {a: {type: string, key: $, unknown_enum: name}, b: int}",
-            "is for enums of Protobuf",
+            "applies only to Protobuf",
         ),
         (
             "format: protobuf\n    columns: {a: {type: int, unknown_enum: name}}",
@@ -94,14 +94,20 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
             "columns: [{name: a, type: int, header: h, from: $.x}, {name: b, type: int}]",
             "columns[0]: has from and header",
         ),
-        ("columns: {a: {type: int, header: h}}", "at least one column comes from the record's value"),
-        ("columns: {a: {type: 'array<int>', header: h}, b: int}", "a header is one text, a is array<int>"),
-        ("columns: {a: {type: 'map<string,int>', key: $}, b: int}", "a raw key is one text"),
+        ("columns: {a: {type: int, header: h}}", "at least one column must come from the record's value"),
+        (
+            "columns: {a: {type: 'array<int>', header: h}, b: int}",
+            "a header holds a single value, but a is array<int>",
+        ),
+        ("columns: {a: {type: 'map<string,int>', key: $}, b: int}", "a raw key holds a single value"),
         (
             "columns: {a: {type: int, header: ''}, b: int}",
             "columns.a.header: string should have at least 1 character",
         ),
-        ("columns: {a: {type: int, key: $.id}, b: int}", "without key_format the whole key is taken"),
+        (
+            "columns: {a: {type: int, key: $.id}, b: int}",
+            "without key_format, the column holds the whole key",
+        ),
         ("key_format: json\n    columns: {a: {type: int, key: $}, b: int}", "$ names the whole key"),
         ("key_format: json\n    columns: {a: {type: int, key: id}, b: int}", "it begins with $, as in $.id"),
         ("key_format: json\n    columns: {b: int}", "key_format: is used only if a column has key"),

@@ -369,7 +369,7 @@ class TwoLogs(FakeKafka):
         ("", "", "2 partitions, 10 offsets, kept for ever"),
         ("denied", "kafka.denied", "Kafka gives no record of topic flights: no right to read it?"),
         ("away", "kafka.unavailable", "Kafka does not answer"),
-        ("silent", "kafka.no_answer", f"{TABLE}: Kafka gives no offsets of flights-0, "),
+        ("silent", "kafka.no_answer", f"{TABLE}: Kafka returned no offsets for flights-0, "),
     ],
 )
 def test_the_newest_record_of_a_topic_is_fetched_to_see_whether_it_may_be_read(
