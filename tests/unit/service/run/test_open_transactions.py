@@ -58,8 +58,8 @@ def test_a_run_of_once_dumps_what_can_be_read_and_is_not_done_behind_an_open_tra
     assert loop.plan() is None
     assert early.aside is not None and early.aside.error.code == "kafka.open_transaction"
     assert early.aside.error.message == (
-        "air.early: early-0 ended at 12 when the run began, and readers get no further than 7: a transaction there has been"
-        " open for 75 s. All that can be read is dumped"
+        "air.early: early-0 ended at offset 12 when the run began, but can be read only up to 7: a transaction has been"
+        " open for 75 s. All readable records are dumped"
     )
     assert "--topic early --partition 0 --start-offset 7" in early.aside.error.remedy
     late = owned_tables.tables["air.late"]
