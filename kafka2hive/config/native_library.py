@@ -29,7 +29,7 @@ LIBRARY: Any = INSTALLED if fits(INSTALLED) else None
 
 @dataclass(frozen=True, slots=True)
 class DecoderInUse:
-    """Which decoder runs. `version` is that of the compiled library, empty if unknown; `reason` says why it is not used."""
+    """Which decoder runs. `version` is the compiled library's version, empty if unknown; `reason` says why it is not used."""
 
     is_compiled: bool
     version: str = ""

@@ -1,6 +1,6 @@
 """Read messages with the compiled library's decoders (native/), and those that it does not accept with the exact decoder.
 
-The library accepts only what the acceptance table accepts, and rejects nothing.
+The library accepts only what the acceptance table accepts, and never rejects a message.
 """
 
 import logging

@@ -234,7 +234,10 @@ class CsvDecoder:
     """Decodes one record per message, by docs/decoding.md: field n fills column n."""
 
     def __init__(self, spec: DecoderSpec, is_fast: bool = True) -> None:
-        """`is_fast`: use pyarrow.csv for what is certainly right. Raises ValueError for nested columns; see check_columns."""
+        """`is_fast`: use pyarrow.csv only for messages that it certainly reads correctly.
+
+        Raises ValueError for nested columns; see check_columns.
+        """
         check_columns(spec)
         self.schema = schema = spec.schema
         options = spec.csv

@@ -79,7 +79,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         return of_named_columns(spec, cls)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """See Decoder. Raises SchemaRegistryUnavailable; then nothing of the batch is decoded."""
+        """See Decoder. Raises SchemaRegistryUnavailable; then no message of the batch is decoded."""
         if values.null_count:
             raise ValueError("messages are not null")
         if self._only_reader is not None:

@@ -213,7 +213,10 @@ class Alterations:
 
 
 def alterations(spec: TableSpec, table: TableDescription) -> Alterations:
-    """Return what Hive's table lacks. Raises TableError if it would not match the map even with these changes."""
+    """Return the columns that Hive's table does not have.
+
+    Raises TableError if it would not match the map even with these changes.
+    """
     present = {column.name.lower(): column for column in table.columns}
     added = tuple(column for column in spec.columns if column.name.lower() not in present)
     widened = tuple(

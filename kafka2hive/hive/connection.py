@@ -148,7 +148,7 @@ def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
 
 
 def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return why the login failed, from the HTTP status; None if the status says nothing about it."""
+    """Return why the login failed, from the HTTP status; None if the status does not mention it."""
     from http.client import BadStatusLine
 
     from kafka2hive.hive.transport import HttpRefusal
@@ -173,7 +173,7 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
 
 
 def _server_refusal(at: str, text: str, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return why the login failed, from HiveServer2's answer to SASL; None if it says nothing about it."""
+    """Return why the login failed, from HiveServer2's answer to SASL; None if it does not mention it."""
     if "Unsupported mechanism" in text or "mechanism" in text.lower():
         return HiveLoginRefused(
             f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"

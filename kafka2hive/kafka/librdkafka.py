@@ -106,7 +106,7 @@ def reason(properties: Sequence[tuple[str, str]], error: Exception) -> str:
 
 
 def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
-    """Return `text` with `***` for the value of every property whose name looks secret."""
+    """Return `text` with `***` in place of the value of every property whose name looks secret."""
     for key, value in properties:
         if value and _SECRET.search(key):
             text = text.replace(value, "***")

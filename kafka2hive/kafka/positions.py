@@ -82,7 +82,8 @@ class Logs:
 class TableIntent:
     """The settings of one table in the map and on the command line.
 
-    `topics` are the topics that the table reads now; `created_later` are those that did not exist when this run began.
+    `topics` are the topics that the table reads now; `created_later` holds the topic partitions that did not exist when
+    this run began.
     A new topic begins at its earliest offset if it is in `created_later`, or if `by_pattern` is set and the table
     already has positions. Otherwise it begins as `start` says.
     """

@@ -57,7 +57,7 @@ class Health:
 
 class _Silent(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: probes would fill the log."""
+        """Do not log: probes would fill the log."""
 
 
 Page = Callable[[], bytes]
@@ -146,7 +146,7 @@ def _is_address(text: str, *, loopback: bool = False) -> bool:
 
 
 class Notifier:
-    """Sends messages to systemd at `NOTIFY_SOCKET`; if it is not set, every call does nothing. Never fails, never waits."""
+    """Sends messages to systemd at `NOTIFY_SOCKET`; if it is not set, calls have no effect. Never fails, never waits."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         variables = os.environ if environment is None else environment

@@ -191,7 +191,7 @@ class ServiceMetrics:
     def observe_completion(
         self, table: str, open_partitions: int, through: float | None, uncertified: int = 0
     ) -> None:
-        """Set the completeness of a table whose map asks for it; `through` in Unix seconds, None if it is unknown."""
+        """Set the completeness of a table that has `completion`; `through` in Unix seconds, None if it is unknown."""
         self._open.labels(table).set(open_partitions)
         self._uncertified.labels(table).set(uncertified)
         if through is not None:
@@ -242,7 +242,7 @@ class ServiceMetrics:
         return int(server.server_address[1])
 
     def close(self) -> None:
-        """Stop the endpoint. A second call does nothing."""
+        """Stop the endpoint. A second call has no effect."""
         server, self._server = self._server, None
         if server is not None:
             server.shutdown()

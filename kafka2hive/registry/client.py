@@ -16,7 +16,7 @@ from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403
-"""The error_code of a 404 for an id of which the registry has no schema."""
+"""The error_code of a 404 for an id that the registry does not know."""
 PAUSES = (0.2, 1.0)
 """The seconds between the rounds over all addresses."""
 MOST_REFERENCES = 500
@@ -58,7 +58,7 @@ class CredentialsRefused:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A response that no registry gives, so the URL leads to something else."""
+    """A response that no registry sends, so the URL belongs to another server."""
 
     why: str
 

@@ -177,7 +177,7 @@ def _require_same_versions(pack: Pack, file: Path) -> None:
 def upload(files: FileSystem, source: Path, target: str) -> bool:
     """Copy a local file to `target` on the storage unless it exists; return whether it was copied.
 
-    A crash leaves a file `.in-progress`, which nothing reads. Raises ServiceUnavailable (`submit.upload`).
+    A crash leaves a file `.in-progress`, which is never read. Raises ServiceUnavailable (`submit.upload`).
     """
     part = f"{target}.{uuid.uuid4().hex}.in-progress"
     try:
@@ -193,7 +193,7 @@ def upload(files: FileSystem, source: Path, target: str) -> bool:
         try:
             files.rename(part, target)
         except AlreadyExists:
-            files.delete(part)  # another process has uploaded it meanwhile
+            files.delete(part)  # another process has uploaded it in the meantime
     except (StorageError, OSError) as error:
         raise ServiceUnavailable(
             "submit.upload",

@@ -113,7 +113,7 @@ def _run_session_that_writes(part: Path, run_directory: Path) -> None:
 
 
 class _OneEpoch:
-    """A planner of one epoch with one task and no tables, and its listener, which commits nothing."""
+    """A planner of one epoch with one task and no tables, and its listener, which never commits."""
 
     def __init__(self) -> None:
         self._epochs = [PlannedEpoch(1, (TaskPlan(0, ()),))]

@@ -34,7 +34,7 @@ def archive_options() -> dict[str, str]:
 
 
 def use_option(file: Path) -> str:
-    """Return the JVM options that use the archive if it matches, and log nothing if it does not."""
+    """Return the JVM options that use the archive if it matches; otherwise the JVM ignores it silently."""
     return f'"-XX:SharedArchiveFile={file}" -Xshare:auto {_QUIET}'
 
 

@@ -62,7 +62,7 @@ UNITS = "kafka2hive units"
 
 
 class UnitJobs:
-    """Runs units of compaction as Spark jobs beside those of the epochs, one job at a time, in a thread of its own.
+    """Runs units of compaction as Spark jobs while epochs run, one job at a time, in a separate thread.
 
     Each unit is a task. Spark starts the tasks of the older job first, so an epoch must be planned for fewer slots while units
     run.

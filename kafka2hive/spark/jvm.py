@@ -1,7 +1,7 @@
 """The driver's JVM, which is launched before Spark is imported, so that its start overlaps with imports and ledger reads.
 
 It is launched as `pyspark.java_gateway.launch_gateway` does, but in two steps: `launch` returns at once, `connect` waits.
-A thread relays its output, and that of Python workers, to this process's log: one format, and secrets redacted.
+A thread relays the output of the JVM and of Python workers to this process's log: one format, and secrets redacted.
 """
 
 import logging
@@ -119,7 +119,7 @@ class StartingJvm:
         return gateway
 
     def end_unused(self) -> None:
-        """Kill the JVM unless `connect` succeeded; a second call does nothing."""
+        """Kill the JVM unless `connect` succeeded; a second call has no effect."""
         if not self.connected:
             self.process.kill()
             self.process.communicate()  # closes its input and waits

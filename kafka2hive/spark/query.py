@@ -1,6 +1,6 @@
 """The streaming query: Spark's triggers call the planner, tasks run, and manifests return to the listener.
 
-The stream is only a clock: one of Spark's own sources, whose rows are never read. Planning and the tasks' job run in
+The stream is only a clock: a source built into Spark, whose rows are never read. Planning and the tasks' job run in
 `foreachBatch`, in the driver, which has the ledgers. A data source in Python would need a second process to plan in, and
 plans as its rows would need a second Python worker per task (docs/adr/0003-spark-as-scheduler.md).
 
@@ -65,7 +65,7 @@ class Planner(Protocol):
     """Plans epochs; called at each trigger, by one thread at a time."""
 
     def plan(self) -> PlannedEpoch | None:
-        """Return the next epoch, None if nothing is due. An exception ends the query."""
+        """Return the next epoch, or None if no epoch is due. An exception ends the query."""
 
 
 class PlanGate:

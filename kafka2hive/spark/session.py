@@ -144,7 +144,7 @@ def stop_session(spark: SparkSession) -> None:
     """Stop Spark. Never fails, because the error of a JVM that is gone must not hide why the run ends."""
     end_accumulators(spark.sparkContext)
     with suppress(Py4JError, OSError):
-        # a worker that is cut off while it imports a task's modules is no error
+        # it is not an error if a worker is cut off while it imports a task's modules
         spark.sparkContext.setLogLevel("OFF")
     try:
         spark.stop()
@@ -164,7 +164,7 @@ def ship_package(spark: SparkSession, scratch: Path) -> Path:
 
 
 def end_jvm(seconds: float) -> None:
-    """Let this process's JVM end by itself after `stop_session`, and wait for it. Raises subprocess.TimeoutExpired."""
+    """Wait until this process's JVM has ended after `stop_session`. Raises subprocess.TimeoutExpired."""
     process = process_of_jvm()
     assert process.stdin is not None, "launch makes a pipe of it"
     process.stdin.close()

@@ -19,7 +19,7 @@ def manifest_of(
 ) -> TableManifest:
     """Return the manifest of one task; `read` and `written` may also hold reports of other tasks.
 
-    If it has a failure, nothing of it may be committed. Raises AccountingMismatch if the two sides contradict each other,
+    If it has a failure, no part of it may be committed. Raises AccountingMismatch if the two sides contradict each other,
     TableError (`sql.unread`) if the report from before the SELECT is missing.
     """
     reports = [report for report in written if report.task == task]
@@ -53,7 +53,7 @@ def check_against_spark(
 ) -> None:
     """Raise AccountingMismatch unless Spark's counts before and after the SELECT equal the sums over all tasks.
 
-    If a task has failed, nothing is compared, because nothing is committed.
+    If a task has failed, the comparison is skipped, because nothing is committed.
     """
     of_attempt = {(one.manifest.task, one.attempt): one.manifest for one in read}
     manifests = [of_attempt[one.task, one.attempt] for one in written]

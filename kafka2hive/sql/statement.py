@@ -25,7 +25,7 @@ RECORDS = "records"
 _KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View", "ResolvedHint"})
 _PASSED = frozenset({"Project", "Filter", "SubqueryAlias", "UnresolvedHint"})
 _JOINS = {0: {"Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"}, 1: {"Inner", "Cross", "RightOuter"}}
-"""The allowed joins by the records' side: those that keep the records' order and make no row without a record."""
+"""The allowed joins by the records' side: joins that keep the records' order and make no row without a record."""
 _WIDER = {
     ("tinyint", "smallint"),
     ("tinyint", "int"),

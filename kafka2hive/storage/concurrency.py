@@ -93,7 +93,7 @@ class SystemClock:
 class Guard:
     """Gives calls a time limit: each runs in another thread, and the caller waits only until the limit.
 
-    hdfs-native waits for ever for a NameNode that is suspended or whose host vanished. A call that does not return in time
+    hdfs-native waits forever for a NameNode that is suspended or whose host has vanished. A call that does not return in time
     cannot be ended, so it stays in its thread and is counted; if too many hang, no further call is made. Safe for any number
     of threads, which are daemons and do not keep the process from exiting, but not across a fork.
     """
@@ -105,7 +105,7 @@ class Guard:
         self._lock = threading.Lock()
 
     def call(self, function: Callable[[], Result], seconds: float) -> Result:
-        """Return or raise what `function()` does. Raises CallTimeout after `seconds`, and TooManyStuck at once."""
+        """Return or raise what `function()` does. Raises CallTimeout after `seconds`, and TooManyStuck without waiting."""
         if self.stuck >= self._stuck_limit:
             raise TooManyStuck(f"{self.stuck} calls hang")
         try:

@@ -99,7 +99,7 @@ class RoutedFileSystem:
 def refuse_network_mount(path: str, mountinfo: Path = _MOUNTS) -> None:
     """Raise ConfigError (`storage.nfs`) if `path` (`file:///a/b`, need not exist) is on a network mount.
 
-    Without /proc/self/mountinfo (not Linux), nothing is refused.
+    Without /proc/self/mountinfo (not Linux), no mount is refused.
     """
     try:
         table = mountinfo.read_text(errors="surrogateescape")

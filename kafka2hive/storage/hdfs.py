@@ -38,7 +38,7 @@ That is long enough for a graceful failover during the call, and short enough fo
 _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 """Changes that a NameNode acknowledges only after its journal has them.
 
-It may answer mkdirs of an existing directory, and a delete that finds nothing, from memory.
+It may answer from memory the mkdirs of an existing directory and the delete of a missing file.
 """
 _NO_QUOTA = 1 << 62
 
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 class Doubts:
     """Counts the lost responses of one process over all its connections. Safe for any thread; the count only grows.
 
-    `changes` says whether the process has requested any change. If not, a timeout needs no proof: `verify` must write nothing.
+    `changes` says whether the process has requested any change. If not, a timeout needs no proof: `verify` must not write.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 KEEP = (1 << 64) - 1  # Java's -1: do not change this time of the file
 
 _PAUSES = (0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1)
-"""Seconds before each check whether the last block was reported. After their sum, hdfs-native asks again by itself."""
+"""Seconds before each check whether the last block was reported. After their sum, hdfs-native repeats the request."""
 _MOST_CALLS = 32
 _AT_EXIT_SECONDS = 10.0  # longer than hdfs-native's sleep and a failover take (ADR 2, point 5)
 
@@ -91,7 +91,7 @@ class HdfsWriter:
             raise StorageError(self._path, f"closed with {length} bytes, {self._length} were written")
 
     def abandon(self) -> None:
-        """See StorageWriter.abandon. The NameNode releases the file's lease by itself (after 60 s to 20 min)."""
+        """See StorageWriter.abandon. The NameNode then releases the file's lease (after 60 s to 20 min)."""
         self._end()
 
     def _end(self) -> None:
@@ -109,7 +109,7 @@ class Closings:
 
     hdfs-native asks the NameNode to complete the file, usually some milliseconds before the DataNode reports the last
     block, and then sleeps for 500 ms. Meanwhile, this checks whether the block was reported, and then recovers the lease,
-    by which a NameNode closes a file at once if all blocks are complete. The check changes nothing.
+    by which a NameNode closes a file at once if all blocks are complete. The check changes no file.
     """
 
     def __init__(self) -> None:

@@ -134,7 +134,8 @@ class LocalFileSystem:
             return _status(path, os.stat(_name(path)))
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list. If an entry vanishes meanwhile, it may have been renamed, so the directory is listed again.
+        """See FileSystem.list. If an entry vanishes while the directory is listed, it may have been renamed, so the
+        directory is listed again.
 
         Otherwise a take-over in progress could look like a ledger without a generation directory, which is a STOP.
         """
@@ -145,7 +146,7 @@ class LocalFileSystem:
         return tuple(sorted(statuses, key=lambda status: status.name))
 
     def _list_once(self, path: str) -> tuple[Sequence[FileStatus], bool]:
-        """Return the entries, and whether one of them vanished meanwhile."""
+        """Return the entries, and whether one of them vanished while they were listed."""
         statuses, is_changing = [], False
         with _errors(path, changes=False), os.scandir(_name(path)) as entries:
             for entry in entries:

@@ -44,7 +44,7 @@ class Unavailable(StorageError):
 
 
 class OutcomeUnknown(StorageError):
-    """The operation may have happened (connection lost after the request); the caller must read back before anything else."""
+    """The operation may have happened (connection lost after the request); the caller must first read the state back."""
 
 
 class Denied(StorageError):

@@ -156,7 +156,7 @@ class UnitWriter:
             raise _unreadable(path, error) from error
 
     def _options(self, first: FileReader) -> WriterOptions:
-        """Return the table's options; `sorted_by` ends before the first column that the sources lack."""
+        """Return the table's options; `sorted_by` ends before the first column that is missing from the sources."""
         options, names = self._settings.writer, first.schema.names
         present = tuple(takewhile(lambda name: name in names, options.sorted_by))
         return replace(options, sorted_by=present)

@@ -1,6 +1,6 @@
 """The dead letters of one table in one task: files with every byte of the records, and counts of the reasons.
 
-`StoredLetters` are the letters of such a file, as records to be decoded again.
+`StoredLetters` holds the letters of such a file, as records to be decoded again.
 """
 
 from collections.abc import Iterator, Sequence

@@ -63,7 +63,7 @@ class SchemaHeaders:
         return pc.binary_join_element_wise(pa.array(heads, pa.binary()), data, b""), bad
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
-        """Return for each unframed message the text to append to its reason; it is empty if the message lacks the header."""
+        """Return for each unframed message the text to append to its reason; empty if the message does not have the header."""
         text = f"; its header {self._name} names a schema, which `framing: header` reads"
         return [text if self._head_of(pairs) else "" for pairs in headers]
 
@@ -263,7 +263,7 @@ def _as_key_reason(reason: Reason) -> Reason:
 
 
 def _are_indexes(data: bytes, is_zigzag: bool) -> bool:
-    """Return whether `data` is exactly a count as varint and that many varints. A lone 0 stands for the first message."""
+    """Return whether `data` is exactly a count as varint and that many varints. A single 0 means the first message."""
     ends = [at for at, octet in enumerate(data) if octet < 0x80]
     if not ends or ends[-1] != len(data) - 1 or ends[0] > 0:
         return False

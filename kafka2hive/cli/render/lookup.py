@@ -50,7 +50,7 @@ def where_document(service: str, place: str, answers: Sequence[PlaceAnswer]) -> 
 
 
 def render_certificate(name: PartitionName, report: PartitionReport, screen: Screen) -> str:
-    """Return the state of the partition, then its certificates, then what is wrong with them."""
+    """Return the state of the partition, then its certificates, then their faults."""
     amount = f"{counted(report.rows, 'row')} in {counted(report.files, 'file')}"
     uncounted = report.open
     more = f"{counted(uncounted.rows, 'row')} in {counted(uncounted.files, 'file')}" if uncounted else "files"

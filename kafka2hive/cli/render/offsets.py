@@ -18,7 +18,7 @@ _COLUMNS = ("topic partition", "position", "log begins", "log ends", "waiting")
 
 
 def offsets_table(offsets: Iterable[PlacedOffset]) -> RenderableType:
-    """Return a table of positions; `?` stands for a number that Kafka did not report."""
+    """Return a table of positions; `?` means a number that Kafka did not report."""
     rows = grid(*_COLUMNS, right=_COLUMNS[1:])
     for position in offsets:
         bounds = (position.earliest, position.latest, position.waiting)
@@ -28,7 +28,7 @@ def offsets_table(offsets: Iterable[PlacedOffset]) -> RenderableType:
 
 
 def offsets_list(offsets: Iterable[PlacedOffset]) -> list[Document]:
-    """Return positions for a JSON document; null stands for a number that Kafka did not report."""
+    """Return positions for a JSON document; null means a number that Kafka did not report."""
     return [
         {
             "topic": position.topic_partition.topic,

@@ -77,7 +77,7 @@ def _column(
     text: Callable[[float], str] = amount,
     style: str = "",
 ) -> FigureColumn:
-    """Return a column of numbers; `style` is that of numbers which are not 0."""
+    """Return a column of numbers; `style` applies to numbers other than 0."""
 
     def cell(row: TopRow, now: float) -> Text:
         number = value(row, now)
@@ -211,7 +211,7 @@ class Arrangement:
 
 
 def columns_for(width: int, rows: Sequence[TopRow], now: float) -> list[tuple[FigureColumn, int]]:
-    """Return the columns that fit, with their widths; the names get what is left, down to LEAST_TABLE_WIDTH."""
+    """Return the columns that fit, with their widths; the names get the rest, down to LEAST_TABLE_WIDTH."""
     longest = max([len(printable(row.name)) for row in rows] + [len("table▼")])
     states = max([len(_state(row, now).plain) for row in rows] + [len("state▼")])
     widths = {column: column.width or (longest if column is COLUMNS[0] else states) for column in COLUMNS}
@@ -310,7 +310,7 @@ def _silence_line(silence: Silence, now: float) -> Text:
 
 
 def trouble(row: TopRow | None, now: float) -> list[Text]:
-    """Return what is wrong with the selected table and what to type; nothing if all is well."""
+    """Return the selected table's trouble and what to type; nothing if all is well."""
     if row is None:
         return []
     if row.error is not None:

@@ -19,7 +19,7 @@ UNLIMITED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where text goes: `width` in characters, and whether it may have colours. Text in a pipe is not wrapped."""
+    """The destination of text: `width` in characters, and whether it may have colours. Text in a pipe is not wrapped."""
 
     width: int = UNLIMITED
     color: bool = False
@@ -76,7 +76,7 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
 
 
 def _keep_words_whole(table: "Table") -> None:
-    """Let columns of single words (names, paths, numbers) keep their width; the other columns share what is left."""
+    """Let columns of single words (names, paths, numbers) keep their width; the other columns share the rest of the width."""
     for column in table.columns:
         column.no_wrap = not any(" " in str(cell) for cell in column.cells)
 

@@ -143,7 +143,7 @@ SuccessFile = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class CompletionOptions:
-    """When a Hive partition is complete, and how readers are told."""
+    """When a Hive partition is complete, and how readers learn of it."""
 
     delay_seconds: Annotated[
         Duration,

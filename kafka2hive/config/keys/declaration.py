@@ -64,7 +64,7 @@ class Bounds:
     expected: str = ""
 
     def fault(self, value: Any) -> str:
-        """Return what is wrong with a value of the right type, empty if nothing is."""
+        """Return what is wrong with a value of the right type, or an empty string if it is valid."""
         if self.above is not None and not value > self.above:
             return f"input should be greater than {self.above}"
         if self.at_least is not None and not value >= self.at_least:

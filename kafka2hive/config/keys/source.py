@@ -95,7 +95,7 @@ class PluginOptions:
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """The form of CSV lines, by default that of RFC 4180."""
+    """The form of CSV lines, by default as in RFC 4180."""
 
     delimiter: Annotated[str, Key('Character between two fields; a tab is `"\\t"`.', written="character")] = (
         ","

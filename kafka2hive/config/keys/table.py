@@ -287,7 +287,7 @@ class TableOptions(SharedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TableKeys(TableOptions):
-    """A table's keys without those of its SELECT, which come last."""
+    """A table's keys, without the keys of its SELECT, which come last."""
 
     table: Annotated[
         str,

@@ -36,7 +36,7 @@ def check_registry(options: RegistryOptions, problems: Problems) -> None:
 
 
 def fault_of_url(url: str) -> str:
-    """Return what is wrong with an address, empty if nothing is."""
+    """Return what is wrong with an address, or an empty string if it is valid."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -127,14 +127,14 @@ def _contradicts(check: TableCheck, key: str) -> bool:
 
 
 def fault_of_proto(text: str) -> str:
-    """Return what is wrong with a Protobuf schema, empty if nothing is. It is not compiled."""
+    """Return what is wrong with a Protobuf schema, or an empty string if it is valid. It is not compiled."""
     if "message" not in text:
         return "expected a Protobuf schema as text, or file:/path of one: it declares no message"
     return ""
 
 
 def fault_of_schema(text: str) -> str:
-    """Return what is wrong with the form of an Avro schema, empty if nothing is. It is not resolved."""
+    """Return what is wrong with the form of an Avro schema, or an empty string if it is valid. It is not resolved."""
     try:
         schema = json.loads(text)
     except ValueError as error:

@@ -55,7 +55,7 @@ def filesystem_of(uri: str) -> str:
 
 
 def fault_of_uri(uri: str) -> str:
-    """Return what is wrong with a full path or base URI, empty if nothing is."""
+    """Return what is wrong with a full path or base URI, or an empty string if it is valid."""
     try:
         parts = urlsplit(uri)
     except ValueError:  # brackets without an IPv6 address
@@ -209,7 +209,7 @@ def _check_hive_options(options: dict[str, str], auth: str, path: Path, problems
 
 
 def _check_kerberos(sections: MapSections, problems: Problems) -> None:
-    """Check the map's section, those of storage and Hive, and Hadoop's properties in `storage.properties`."""
+    """Check the sections kerberos, storage and hive, and Hadoop's properties in `storage.properties`."""
     if sections.kerberos:
         _check_login(sections.kerberos, ("kerberos",), problems)
     if sections.hive and sections.hive.kerberos:

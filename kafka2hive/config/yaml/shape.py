@@ -83,7 +83,7 @@ class MapShape:
         return fields
 
     def _default(self, key: DeclaredKey, path: Path) -> Any:
-        """Return the default; that of a section is the section without keys."""
+        """Return the default; a section's default is the section without keys."""
         if dataclasses.is_dataclass(key.default):
             return self._section(type(key.default), {}, path)
         return key.default

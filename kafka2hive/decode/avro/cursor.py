@@ -15,7 +15,7 @@ _NUMBERS = {32: Struct("<f"), 64: Struct("<d")}
 
 
 class AvroCursor:
-    """Reads `message` from byte `at` on. Each method raises BinaryRefusal, and nothing else."""
+    """Reads `message` from byte `at` on. Each method raises only BinaryRefusal."""
 
     __slots__ = ("_empty_values", "_open", "at", "message")
 

@@ -1,4 +1,4 @@
-"""Format `avro`: decode messages that any number of writers' schemas describe."""
+"""Format `avro`: decode messages that were written with any number of schemas."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ make = AvroDecoder.make
 
 
 def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
-    """Return by number the columns that every branch which fills them writes in nanoseconds, all in the same form."""
+    """Return the columns, by number, that all of their branches write in nanoseconds and in the same form."""
     forms: dict[int, set[TimeForm | None]] = {}
     for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):

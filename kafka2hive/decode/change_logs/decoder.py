@@ -303,7 +303,7 @@ class ChangeLogDecoder:
         return Reason("change_log.op", f"unknown operation {operation[:40]!r}")
 
     def _times_beyond(self, rows: pa.RecordBatch) -> Mask:
-        """Return the mask of rows whose time in milliseconds exceeds a bigint."""
+        """Return the mask of rows whose time in milliseconds does not fit into a bigint."""
         limit = (2**63 - 1) // self._envelope.time_ms
         if TIME not in self.schema.names or limit == 2**63 - 1:
             return np.zeros(len(rows), np.bool_)

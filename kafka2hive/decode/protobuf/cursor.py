@@ -20,7 +20,7 @@ _REALS = {32: Struct("<f"), 64: Struct("<d")}
 
 
 class ProtobufCursor:
-    """Reads `message` from byte `at` to byte `end`. Each method raises BinaryRefusal, and nothing else."""
+    """Reads `message` from byte `at` to byte `end`. Each method raises only BinaryRefusal."""
 
     __slots__ = ("_open", "at", "end", "message")
 

@@ -1,1 +1,1 @@
-"""Decode messages that hold several rows: each row by itself, but one bad row makes the whole message a dead letter."""
+"""Decode messages that hold several rows: each row separately, but one bad row makes the whole message a dead letter."""

@@ -18,7 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class CsvLines:
-    """Splits messages into records; refuses nothing."""
+    """Splits messages into records; never refuses a message."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._quote = ord(options.quote) if options.quote else None

@@ -1,9 +1,9 @@
-"""Split messages into the elements of a JSON array, or into lines; each of them is a row.
+"""Split messages into the elements of a JSON array, or into lines. Each element or line is a row.
 
 The fast path finds quotes, brackets and commas in a whole batch, and replaces a message's outer brackets and the commas between
-its elements by blanks. This accepts nothing wrong: the decoder of a row accepts only JSON objects with white space around
+its elements by blanks. This never accepts invalid JSON: the decoder of a row accepts only JSON objects with white space around
 them, so a message whose elements are all accepted consists of `[`, objects with commas between them, and `]`. All other
-messages go to the exact path; only this refuses messages.
+messages go to the exact path, and only the exact path refuses messages.
 """
 
 import itertools
@@ -36,7 +36,7 @@ Exact = Callable[[bytes], list[bytes] | Reason]
 
 
 def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements:
-    """Split arrays into elements. `exact`: splits one message; None: `exact_elements`.
+    """Split arrays into elements. `exact` splits a single message, by default `exact_elements`.
 
     Refuses with `json.empty`, `json.utf8`, `json.depth`, `json.syntax`, `json.array` and `rows.many`.
     """

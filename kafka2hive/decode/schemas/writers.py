@@ -24,7 +24,7 @@ class SchemaCheck(Protocol):
     def protobuf(self, schema_id: SchemaId, schema: "ProtobufSchema", message: str) -> None: ...
 
     def unresolvable(self, schema_id: SchemaId, why: str) -> None:
-        """Take note of a schema whose messages cannot fill the columns."""
+        """Record a schema whose messages cannot fill the columns."""
         ...
 
 

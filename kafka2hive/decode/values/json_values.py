@@ -72,7 +72,7 @@ class ValueRefusal(Exception):
 
 
 def syntax_fault(error: json.JSONDecodeError) -> str:
-    """Return what is wrong and where, without the colon or "at" with which some of Python's messages end."""
+    """Return the fault and its place, without the trailing colon or "at" of some of Python's messages."""
     return f"{error.msg.rstrip(': ').removesuffix(' at')} at character {error.pos}"
 
 

@@ -1,4 +1,6 @@
-"""Convert a column of texts to a column of the table: Arrow's kernels convert what is certainly right, the exact path the rest.
+"""Convert a column of texts to a column of the table.
+
+Arrow's kernels convert texts that they certainly read correctly; the exact path converts the rest.
 
 The kernels accept more than the acceptance table does (docs/decoding.md, "What the libraries get wrong"), but they do not
 round. Every row that they may have accepted wrongly is marked, and the exact path reads it again.

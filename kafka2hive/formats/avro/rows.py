@@ -92,7 +92,7 @@ Raises ValueError for a time with a fraction of a millisecond, which Avro files 
 
 
 def encoder(library: Any = LIBRARY) -> Encode:
-    """Return the library's encoder. Raises TableError without the library, which an executor may lack."""
+    """Return the library's encoder. Raises TableError if the compiled library is missing, which may happen on an executor."""
     if library is None:
         missing = avro_needs_library()
         raise TableError(missing.code, f"on {socket.gethostname()}: {missing.message}", missing.remedy)

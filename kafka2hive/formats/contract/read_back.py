@@ -13,7 +13,8 @@ _BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.in
 
 
 def check_row_group(rows: pa.Table, read: Callable[[int], pa.ChunkedArray], format: str) -> None:
-    """Compare a row group with what was written. Raises TableError (`file.differs`) if a value differs or is unreadable.
+    """Compare a row group with the rows that were written. Raises TableError (`file.differs`) if a value differs or is
+    unreadable.
 
     `read(n)` returns the n-th column as written, so only one column at a time is in memory.
     """

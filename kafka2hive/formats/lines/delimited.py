@@ -1,4 +1,4 @@
-"""Delimited text. Whole columns are written at once; for audits, lines are read one by one, which is slow but exact."""
+"""Delimited text. Columns are written as a whole; for audits, lines are read one by one, which is slow but exact."""
 
 import re
 from collections.abc import Callable, Sequence

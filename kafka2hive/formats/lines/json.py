@@ -1,4 +1,4 @@
-"""JSON lines. Whole columns are written at once; for audits, lines are read one by one, which is slow but exact."""
+"""JSON lines. Columns are written as a whole; for audits, lines are read one by one, which is slow but exact."""
 
 import base64
 import datetime

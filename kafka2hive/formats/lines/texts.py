@@ -1,4 +1,4 @@
-"""Columns of simple values as text, which Hive reads in JSON and in delimited text. Whole columns are converted at once."""
+"""Columns of simple values as text, which Hive reads in JSON and in delimited text. Columns are converted as a whole."""
 
 import binascii
 
@@ -56,7 +56,7 @@ def _float_texts(column: pa.Array, texts: pa.Array) -> pa.Array:
 
 
 def replace_characters(texts: pa.Array, replacements: tuple[tuple[str, str], ...]) -> pa.Array:
-    """Replace each single-byte character by its text, in order, and skip those that do not occur."""
+    """Replace each single-byte character by its text, in order; characters that do not occur are skipped."""
     counts = np.bincount(np.frombuffer(texts.buffers()[2] or b"", np.uint8), minlength=256)
     for character, text in replacements:
         if counts[ord(character)]:

@@ -48,7 +48,7 @@ def write_bundle(
 ) -> Bundle:
     """Write the archive `output`, replaced as a whole; a piece that fails becomes `NAME.error`, and the rest is made.
 
-    `redact` goes over every text, also over those of errors. Raises ConfigError (`usage.output`).
+    `redact` is applied to every text, including the texts of errors. Raises ConfigError (`usage.output`).
     """
     draft = Path(f"{output}.{os.getpid()}.in-progress")
     names, errors = [], {}

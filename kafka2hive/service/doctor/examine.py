@@ -1,4 +1,4 @@
-"""`doctor`: all checks of `validate --online`, and those of this room."""
+"""`doctor`: all checks of `validate --online`, and the checks of this package."""
 
 import os
 import time

@@ -23,7 +23,7 @@ LEAST_ROOM = 1 << 30
 _PACKAGES = ("pyspark", "confluent-kafka", "pyarrow", "hdfs-native")
 _DRIVER_BYTES = 1 << 30
 _WORKER_BYTES = 200 << 20
-"""What a Python worker takes besides the buffers of its task."""
+"""The memory of a Python worker in addition to the buffers of its task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Mac
 
 
 def check_machine(machine: Machine, service_map: ServiceMap) -> list[Check]:
-    """Judge what was found; the map says how much a run needs."""
+    """Judge the findings; the map says how much a run needs."""
     versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
     return [
         Check("machine", "versions", Passed(versions)),

@@ -42,7 +42,7 @@ def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callab
 
 
 def check_room(files: InspectableFileSystem, place: str) -> Check:
-    """Check what the quotas of a directory leave; those of directories above it are not considered."""
+    """Check what the quotas of a directory leave; quotas of directories above it are not considered."""
     return Check("storage", f"room of {place}", _room(files, place))
 
 
@@ -56,7 +56,7 @@ def _room(files: InspectableFileSystem, place: str) -> Result:
 
 
 def judge_room(place: str, room: Room) -> Result:
-    """Judge what is left in a directory."""
+    """Judge the leftovers in a directory."""
     left = []
     if room.names is not None:
         left.append(counted(room.names, "name"))
@@ -125,7 +125,10 @@ def _children(files: InspectableFileSystem, directory: str) -> tuple[FileStatus,
 
 
 def _older(files: InspectableFileSystem, entries: Sequence[FileStatus], than: float) -> list[FileStatus]:
-    """Return those of the first entries that were changed before `than`. An entry that vanishes meanwhile is left out."""
+    """Return the entries that were changed before `than`, among the first ones.
+
+    An entry that vanishes in the meantime is left out.
+    """
     older = []
     for entry in entries[:_MOST_LOOKED_AT]:
         try:

@@ -61,7 +61,7 @@ def payload_fields(document: dict[str, Any]) -> Fields | None:
 
 
 def image_fields(document: dict[str, Any]) -> Fields | None:
-    """Return the fields that the schema gives the row in Debezium's envelope; None if there is no such schema."""
+    """Return the fields that the schema gives the row in Debezium's envelope; None if the record has no such schema."""
     for field in payload_fields(document) or ():
         if field["field"] in ("after", "before") and (fields := _fields_of(field)) is not None:
             return fields

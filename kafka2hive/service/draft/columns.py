@@ -51,7 +51,7 @@ def free_name(wish: str, names: Container[str]) -> str:
 
 
 class Columns:
-    """The columns for documents of a shape, and notes on what is left out or needs a look."""
+    """The columns for documents of a shape, and notes on fields that are left out or need a decision."""
 
     def __init__(self, documents: DocumentShape) -> None:
         self.notes: list[str] = []

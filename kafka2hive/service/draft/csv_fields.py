@@ -53,7 +53,7 @@ def lines_of(values: Sequence[bytes]) -> list[bytes]:
 
 
 def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
-    """Return the fields of the header line among the rows; empty if the rows lack a header line.
+    """Return the fields of the header line among the rows; empty if the rows have no header line.
 
     A header line has a distinct name in each column. In at least one column, its name is the only plain text, and all other
     values are numbers, booleans, days or times. Only in such a column may the name be a single letter.

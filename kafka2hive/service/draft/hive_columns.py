@@ -88,7 +88,7 @@ def _columns(draft: Draft, hive_columns: Sequence[Column], notes: list[str]) -> 
 
 
 def _unit(column: Column, drafted: DraftColumn | None) -> str | None:
-    """Return the unit of numbers that fill a column of dates or times: they count from 1970, whatever their name is."""
+    """Return the unit of numbers that fill a column of dates or times: they count from 1970, regardless of their name."""
     kind = column.type.lower()
     if drafted is None or kind not in _TIMES or (drafted.counts == "d" and kind != "date"):
         return None

@@ -15,7 +15,7 @@ _NOT_PLAIN = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "nu
 class DraftColumn:
     """A column whose value is at the path `keys`; `empty` is the share of records without a value.
 
-    `unit` is that of a number that counts from 1970. `counts` is the unit in which a number of this size would count from
+    `unit` is the unit of a number that counts from 1970. `counts` is the unit in which a number of this size would count from
     1970, even if it is not a time.
     """
 

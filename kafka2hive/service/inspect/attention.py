@@ -20,7 +20,7 @@ class Urgency(IntEnum):
     """How urgently a table needs a person; the most urgent is the least number."""
 
     ACT = 0
-    """It stands still until a person acts."""
+    """It makes no progress until an operator acts."""
     FAILS = 1
     """It fails and is retried; or no run is alive although the last one did not end as it should."""
     BEHIND = 2
@@ -32,7 +32,7 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What one table needs: its state in a few words, what is known about it, and what to do (empty: nothing).
+    """What one table needs: its state in a few words, the known details, and what to do (empty: nothing).
 
     Commands in `remedy` are in backquotes.
     """

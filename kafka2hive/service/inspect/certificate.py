@@ -295,7 +295,7 @@ class _Partition:
             yield from self._damage([file for file in files if file.final not in lost])
 
     def _files_of(self, certificate: Certificate, snapshots: list[Snapshot]) -> Iterator[DataFile]:
-        """Yield the files that a certificate counts. Compacted ones stand for all that the partition had before."""
+        """Yield the files that a certificate counts. Compacted files replace all earlier files of the partition."""
         moves = [
             each.epoch for each in snapshots if each.epoch >= certificate.since and self._compacted(each)
         ]

@@ -29,7 +29,7 @@ _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 
 @dataclass(frozen=True, slots=True)
 class LetterGroup:
-    """`count` dead letters of one source table, topic and reason; `place` and `detail` are those of one in the newest file."""
+    """`count` dead letters of one source table, topic and reason; `place` and `detail` describe one letter of the newest file."""
 
     table: str
     topic: str

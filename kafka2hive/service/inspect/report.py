@@ -66,7 +66,7 @@ class EpochPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEpoch:
-    """One epoch of the live run: when it was published, how long its phases took, and what was left in Kafka then.
+    """One epoch of the live run: when it was published, how long its phases took, and how many records were left in Kafka then.
 
     `fresh_seconds` is how old the newest record was in the table where it was oldest; None if unknown. Ledgers do not record
     these numbers.
@@ -178,7 +178,7 @@ def report(
     """Read the service's state, and the history of the tables that need attention most.
 
     `heartbeats`: see `status`. Raises ServiceUnavailable (the file system does not answer), ConfigError (a wanted table is
-    unknown). Whatever else cannot be read is named in the report.
+    unknown). The report names everything else that cannot be read.
     """
     now = wiring.ports.clock.epoch_ms() / 1000
     result = status(wiring, kafka, scope.tables, heartbeats)
@@ -228,7 +228,7 @@ def _plans(
 ) -> "tuple[dict[str, TablePlan], str]":
     """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty text.
 
-    Left out are tables that the map does not name, or of which Kafka has no topic any more.
+    Tables are left out if the map does not name them or Kafka no longer has their topics.
     """
     if wiring.map.hive is None:
         return {}, "the map names no Hive"

@@ -184,7 +184,7 @@ class Runs:
 
 
 def _is_outdated(owner: str, at: str, generation: Generation) -> bool:
-    """Return whether another process took the table over after `at`; the clocks may be those of two hosts."""
+    """Return whether another process took the table over after `at`; the two clocks may belong to different hosts."""
     if generation.owner is None or generation.started is None:
         return False
     return process_of(generation.owner) != process_of(owner) and digits_of(at) < digits_of(generation.started)

@@ -61,7 +61,7 @@ class EpochStatus:
 class TableStatus:
     """One table: its ledger (`view`), the `warnings` of its live run, and the `ends` of its topic partitions' logs.
 
-    `ends` lacks topic partitions for which Kafka did not answer. `last` is what the last run reported; None if a live
+    `ends` leaves out topic partitions for which Kafka did not answer. `last` is what the last run reported; None if a live
     run owns the table, or if the table was taken over after that report.
     """
 
@@ -146,7 +146,7 @@ def status(
     wanted: Collection[str] = (),
     heartbeats: HeartbeatWatch | None = None,
 ) -> StatusResult:
-    """Read every ledger of the map's service, or those of the `wanted` tables, which may belong to another service.
+    """Read every ledger of the map's service, or the ledgers of the `wanted` tables, which may belong to another service.
 
     Waits a few heartbeats to see whether a run on another host is alive; with `heartbeats`, a watch that the caller keeps
     from one call to the next, it does not wait. Raises ServiceUnavailable if the file system does not answer.

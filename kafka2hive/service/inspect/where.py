@@ -47,7 +47,7 @@ class OffsetPlace:
 class PlaceAnswer:
     """What became of the offset in one table. `epoch` is None if no epoch has read it; `answer` then says why.
 
-    `files` are those of the task that read the offset: the record is in the one of its bucket, unless it was a tombstone,
+    `files` holds the files of the task that read the offset: the record is in the one of its bucket, unless it was a tombstone,
     filtered or absent, which the account in the epoch's snapshot shows.
     """
 

@@ -70,7 +70,7 @@ class CompactResult:
     """What became of the table's early partitions. `corrected`: locations that somebody had put back in Hive.
 
     `retired`: partitions whose early files may be deleted since this command; `deleted` of all such files were.
-    `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` tells it.
+    `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` registers them.
     `refused`: why Hive does not set the location of a partition that somebody put back.
     `problems`: why early files whose time is over are not deleted.
     """
@@ -99,7 +99,7 @@ def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
     """Compact a table's complete partitions, or with `plan_only` say which. Raises ServiceUnavailable, ConfigError.
 
     A crash leaves a partition early, with orphans that the next start deletes, or moved: the next start promotes its files,
-    writes its certificate and tells Hive. A second call goes on with the rest.
+    writes its certificate and tells Hive. A second call continues with the rest.
     """
     ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
     for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
@@ -213,7 +213,7 @@ class _Compactor:
         self._compared: tuple[ComparedTable, ...] = ()
 
     def run(self) -> CompactResult:
-        """Compact what is complete, then tell Hive of everything that is pending, and look at the locations."""
+        """Compact complete partitions, then send Hive all pending registrations, and compare the locations."""
         state = self._owned.state
         completion = self._rule.completion
         assert completion is not None, "the map's check"
@@ -233,7 +233,7 @@ class _Compactor:
         return self._delete(self._look(result))
 
     def _look(self, result: CompactResult) -> CompactResult:
-        """Compare the locations in Hive (K7), and retire what was right for long (K8)."""
+        """Compare the locations in Hive (K7), and retire the old places of locations that have been right long enough (K8)."""
         watched = sorted(watched_partitions(self._owned.state))
         for first in range(0, len(watched), LOOK_SLICE):
             at = self._wiring.ports.clock.epoch_ms() / 1000
@@ -317,7 +317,7 @@ class _Compactor:
         return change
 
     def _register(self) -> frozenset[HivePartition]:
-        """Tell Hive what is pending (K6), and record its answers. Return what stays pending."""
+        """Send pending registrations to Hive (K6), and record its answers. Return what stays pending."""
         pending = frozenset(self._owned.state.unregistered)
         if not pending:
             return pending

@@ -46,9 +46,9 @@ class RebuiltLedger:
 
 @dataclass(frozen=True, slots=True)
 class _TableFiles:
-    """The files in a table's directories. `pending` are those of `staging` that were committed or may be.
+    """The files in a table's directories. `pending` holds the files in `staging` that were committed or may have been.
 
-    `shown` are those of `below` that readers see. `ledger_files` have this table's footers, each file once; `untracked`
+    `shown` holds the files in `below` that readers see. `ledger_files` have this table's footers, each file once; `untracked`
     are the paths of shown files that have no valid footer of this table. `retired` has the names of the text files at
     retired places, by place; the files that they name count among `ledger_files`.
     """
@@ -213,7 +213,7 @@ def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFi
 
 
 def _rule(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> TableRule:
-    """Return the table's rule, or that of the pattern which makes it. Raises ConfigError, ServiceUnavailable."""
+    """Return the table's rule, or the rule of the pattern that creates the table. Raises ConfigError, ServiceUnavailable."""
     if (rule := literal_rules(wiring).get(table)) is not None:
         return rule
     if any(rule.pattern is not None for rule in wiring.map.tables):

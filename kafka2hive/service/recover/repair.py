@@ -171,7 +171,7 @@ def refetch_file(
 ) -> tuple[DataFile, ...]:
     """Dump the lost file's records again and return the staged files that hold exactly those; the caller commits them.
 
-    `bounds` are those of the epoch that read the records, so that the same rows are written and the same ones refused.
+    `bounds` must be the bounds of the epoch that read the records, so that the same rows are written and refused.
     `settings` returns a task's settings for a table. Files of other buckets that the task has to write are orphans, which
     the next start deletes. Raises ManualActionRequired if Kafka no longer has all of the records,
     or if the table's location has changed: a Hive partition has one location, so readers would not see the new file.

@@ -43,7 +43,7 @@ class ResetStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan:
-    """What a reset moves aside. `record` is None if there is no ledger.
+    """What a reset moves aside. `record` is None if the table has no ledger.
 
     `data`: the directories that data and dead letters are moved to; empty if they are kept.
     """
@@ -74,7 +74,8 @@ def reset(
 ) -> ResetResult:
     """Start the table over. `confirm` gets the plan, and raises an error if the operator does not want it.
 
-    A crash leaves the old ledger in force, or a table that every start refuses until the same command is typed again and ends.
+    After a crash, either the old ledger is still in force, or every start refuses the table until the same command has
+    been completed.
     Raises OwnedByLiveRun (nothing was changed), ManualActionRequired, Fenced, TakeOverLost, ServiceUnavailable.
     """
     confirmed: list[ResetPlan] = []

@@ -253,7 +253,7 @@ class Outside:
         self._catalogue = self.tables.catalogue
 
     def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
-        """Register partitions now; those of tables whose schema is unknown stay pending."""
+        """Register partitions now; registrations of tables with an unknown schema stay pending."""
         if self.metastore is None:
             return RegistrationOutcome(unregistered)
         tables = self._resolvable({partition.table for partition in unregistered})
@@ -270,7 +270,7 @@ class Outside:
         )
 
     def compare(self, names: Sequence[str]) -> tuple[ComparedTable, ...]:
-        """Make Hive's tables match the map as a run does, and return what was compared; empty if the map has no Hive.
+        """Make Hive's tables match the map as a run does, and return the compared tables; empty if the map has no Hive.
 
         Raises TableError (a table does not match), ServiceUnavailable.
         """

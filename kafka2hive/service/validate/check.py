@@ -12,7 +12,7 @@ _OUTSIDE = frozenset({"kafka.denied", "storage.denied", "storage.no_room", "hive
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The check passed; `message` says what was found."""
+    """The check passed; `message` describes the finding."""
 
     message: str
 
@@ -38,7 +38,7 @@ Result = Passed | Warned | Failed
 class Check:
     """One line of the report; `system` is `machine`, `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`.
 
-    `subject` is what was checked, such as a table's name.
+    `subject` names the checked thing, such as a table.
     """
 
     system: str

@@ -40,7 +40,7 @@ def require_storage(files: FileSystem, service_map: ServiceMap) -> None:
 
 
 def check_storage(wiring: Wiring, tables: Collection[MapTable]) -> list[Check]:
-    """Check the ledger root, each table's directory and that of the dead letters."""
+    """Check the ledger root, each table's directory and the directory of the dead letters."""
     ledger_root = wiring.map.storage.ledger_root
     places = {LEDGER_ROOT: ledger_root, wiring.map.dead_letters.table: wiring.map.dead_letters.location}
     places |= {table.name: table.location for table in tables}

@@ -112,7 +112,7 @@ class Chunk:
         return counts
 
     def split(self, most_bytes: int) -> Iterator["Chunk"]:
-        """Yield the records in chunks of at most `most_bytes` of values; a larger record is a chunk by itself."""
+        """Yield the records in chunks of at most `most_bytes` of values; a larger record is a separate chunk."""
         if self.value_bytes <= most_bytes:
             yield self
             return

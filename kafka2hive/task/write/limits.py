@@ -112,7 +112,7 @@ class HeldBytes:
         self.total = 0
 
     def take(self, held: int, more: int) -> bool:
-        """Reserve `more` bytes for a file that holds `held` bytes. Returns False without reserving if the budget lacks room."""
+        """Reserve `more` bytes for a file that holds `held` bytes. Returns False without reserving if the budget is exhausted."""
         with self._lock:
             if held + more > self._most_per_file or self.total + more > self._most:
                 return False
