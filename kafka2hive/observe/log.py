@@ -1,6 +1,7 @@
 """Logging: lines for people on a terminal, JSON lines otherwise; secrets are redacted in both.
 
-While the storage refuses a step (permission, quota, a full disk), its refusal is logged once an hour, not at each try.
+While the storage refuses a step (permission, quota, a full disk), its refusal is logged once an hour, not at each try; so is a
+warning about a condition that is checked again and again (`RECURRING`).
 """
 
 import json
@@ -52,6 +53,8 @@ _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRIT
 _PLAIN = "\033[0m"
 _LINE_BEGIN = re.compile(r"\n(?! )")
 SILENT_SECONDS = 3600.0
+RECURRING: dict[str, object] = {"is_recurring": True}
+"""`extra` of a record that is logged once an hour as long as its text is the same."""
 """The same refusal is logged again only after this time."""
 _REFUSALS = frozenset({"Denied", "NoRoom"})
 _BLOCKED = "blocked"
@@ -176,6 +179,8 @@ class RedactingFormatter(logging.Formatter):
 class OncePerRefusal(logging.Filter):
     """Passes a refusal by the storage, of the same kind, step and path, once an hour; passes all other records.
 
+    The same holds for a RECURRING record of the same text.
+
     A record of the ledger's logger is a refusal if one of its arguments is a Denied or NoRoom error, or "blocked", which the
     retry loop logs. The text of the error does not count: its path differs, because every attempt writes a new draft.
     """
@@ -186,22 +191,25 @@ class OncePerRefusal(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record is logged."""
-        args = record.args
-        if (
-            record.name != "kafka2hive.ledger"
-            or not isinstance(args, tuple)
-            or not any(map(_is_refusal, args))
-        ):
+        key = _recurrence(record)
+        if key is None:
             return True
-        key = (
-            record.msg,
-            *(type(arg).__name__ if _is_refusal(arg) else arg for arg in args if not isinstance(arg, float)),
-        )
         last_logged = self._logged.get(key)
         if last_logged is not None and record.created - last_logged < SILENT_SECONDS:
             return False
         self._logged[key] = record.created
         return True
+
+
+def _recurrence(record: logging.LogRecord) -> tuple[object, ...] | None:
+    """Return what later records must share with this one not to be logged; None if every such record is logged."""
+    if getattr(record, "is_recurring", False):
+        return (record.getMessage(),)
+    args = record.args
+    if record.name != "kafka2hive.ledger" or not isinstance(args, tuple) or not any(map(_is_refusal, args)):
+        return None
+    shown = (arg for arg in args if not isinstance(arg, float))
+    return (record.msg, *(type(arg).__name__ if _is_refusal(arg) else arg for arg in shown))
 
 
 def _is_refusal(argument: object) -> bool:

@@ -21,6 +21,7 @@ from kafka2hive.model.errors import (
     TakeOverLost,
 )
 from kafka2hive.model.snapshot import ORDER_DONE
+from kafka2hive.observe.log import RECURRING
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
@@ -208,7 +209,7 @@ class TableSteps:
 
             kept = keep_places(self._wiring.ports, table.owned.ledger, table.rule, looks, publish)
             for problem in kept.problems:
-                log.warning("%s: %s", table.name, problem)
+                log.warning("%s: %s", table.name, problem, extra=RECURRING)
 
         if with_work := [table for table in self._owned_tables.serving() if has_work(table)]:
             self.map_tables(with_work, keep)

@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.ports import RetryPolicy, log
 from kafka2hive.model.errors import TableError
-from kafka2hive.observe.log import SILENT_SECONDS, LogFormat, OncePerRefusal, configure
+from kafka2hive.observe.log import RECURRING, SILENT_SECONDS, LogFormat, OncePerRefusal, configure
 from kafka2hive.storage.port import (
     Denied,
     FileStatus,
@@ -78,6 +78,23 @@ def test_a_refusal_is_told_again_after_an_hour_and_another_path_at_once() -> Non
     assert told("b", Denied("b/1"), 1.0)
     assert told("a", Unavailable("a/3"), 2.0) and told("a", Unavailable("a/4"), 3.0)
     assert told("a", Denied("a/5"), SILENT_SECONDS)
+
+
+def test_a_recurring_warning_is_logged_again_after_an_hour_and_another_text_at_once() -> None:
+    once = OncePerRefusal()
+
+    def is_logged(text: str, seconds: float, extra: dict[str, object] | None = None) -> bool:
+        record = log.makeRecord("kafka2hive.service", 30, "", 0, "%s: %s", ("t", text), None, extra=extra)
+        record.created = seconds
+        return once.filter(record)
+
+    assert is_logged("a file is lost", 0.0, RECURRING)
+    assert not is_logged("a file is lost", SILENT_SECONDS - 1, RECURRING)
+    assert is_logged("two files are lost", 1.0, RECURRING)
+    assert is_logged("a file is lost", SILENT_SECONDS, RECURRING)
+    assert is_logged("a file is lost", SILENT_SECONDS, None) and is_logged(
+        "a file is lost", SILENT_SECONDS, None
+    )
 
 
 def test_a_command_that_is_refused_too_often_says_why_and_what_to_do(tmp_path: Path) -> None:
