@@ -1,4 +1,4 @@
-"""The checks of this machine: versions, open files, memory, and room for temporary files."""
+"""The checks of this machine: versions, open files, memory, room for temporary files, and the archive of Java classes."""
 
 import os
 import platform
@@ -15,6 +15,7 @@ from kafka2hive.config.keys import ServiceMap
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.text import size
 from kafka2hive.service.validate.check import Check, Passed, Result, Warned
+from kafka2hive.spark.class_archive import archive_stem, find_archive
 
 FEWEST_OPEN_FILES = 1024
 """A run needs connections to brokers and DataNodes, `limits.open_files` per task, and the files of Spark's jars."""
@@ -28,13 +29,17 @@ _WORKER_BYTES = 200 << 20
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What was found on this machine. `memory` and `room` are free bytes, None if the system does not tell."""
+    """The state of this machine. `memory` and `room` are free bytes, or None if the system does not report them.
+
+    `archive` is the archive of Java classes that fits this installation (`kafka2hive warm`), or None.
+    """
 
     versions: Mapping[str, str]
     open_files: int
     memory: int | None
     temporary: str
     room: int | None
+    archive: Path | None
 
 
 def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Machine:
@@ -45,7 +50,9 @@ def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Mac
     except OSError:
         room = None
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Machine(_versions(), soft, _available_memory(), temporary, room)
+    stem = archive_stem(environment)
+    archive = None if stem is None else find_archive(stem)
+    return Machine(_versions(), soft, _available_memory(), temporary, room, archive)
 
 
 def check_machine(machine: Machine, service_map: ServiceMap) -> list[Check]:
@@ -56,6 +63,7 @@ def check_machine(machine: Machine, service_map: ServiceMap) -> list[Check]:
         Check("machine", "open files", _open_files(machine.open_files)),
         Check("machine", "memory", _memory(machine.memory, service_map)),
         Check("machine", machine.temporary, _room(machine)),
+        Check("machine", "class archive", _archive(machine.archive)),
     ]
 
 
@@ -99,6 +107,14 @@ def _room(machine: Machine) -> Result:
         return Passed(text)
     return _warned(
         "doctor.temporary", text, f"make room: a run may need {size(LEAST_ROOM)}, or name another directory"
+    )
+
+
+def _archive(archive: Path | None) -> Result:
+    if archive is not None:
+        return Passed(str(archive))
+    return Passed(
+        "none fits this installation, so each start of Spark takes some seconds more: kafka2hive warm"
     )
 
 

@@ -111,7 +111,7 @@ def test_a_topic_that_keeps_its_records_or_does_not_say_is_no_finding(settings: 
 
 
 def test_a_machine_that_has_enough_has_no_findings(wiring: Wiring) -> None:
-    well = Machine({"kafka2hive": "0.1.0"}, 65_536, 1 << 40, "/tmp", 1 << 40)
+    well = Machine({"kafka2hive": "0.1.0"}, 65_536, 1 << 40, "/tmp", 1 << 40, Path("/cache/a.jsa"))
     assert all(isinstance(check.result, Passed) for check in check_machine(well, wiring.map))
 
 
@@ -127,7 +127,7 @@ def test_a_machine_that_has_enough_has_no_findings(wiring: Wiring) -> None:
 def test_a_machine_that_lacks_something_has_one_finding(
     change: dict[str, int | None], code: str, wiring: Wiring
 ) -> None:
-    well = Machine({"kafka2hive": "0.1.0"}, 65_536, 1 << 40, "/tmp", 1 << 40)
+    well = Machine({"kafka2hive": "0.1.0"}, 65_536, 1 << 40, "/tmp", 1 << 40, Path("/cache/a.jsa"))
     found = check_machine(replace(well, **change), wiring.map)  # type: ignore[arg-type]
     assert [code_of(check.result) for check in found if not isinstance(check.result, Passed)] == [code]
 
@@ -137,6 +137,19 @@ def test_this_machine_says_its_versions_and_spark_s_directory(wiring: Wiring, tm
     assert found.temporary == str(tmp_path)
     assert found.versions["pyspark"].startswith("4.") and found.versions["librdkafka"]
     assert found.memory and found.room and found.open_files > 0
+
+
+def test_an_installation_without_a_class_archive_is_told_of_warm(wiring: Wiring, tmp_path: Path) -> None:
+    machine = this_machine(wiring.map, {"XDG_CACHE_HOME": str(tmp_path)})
+    assert machine.archive is None
+
+    def text_of(machine: Machine) -> str:
+        (check,) = (c for c in check_machine(machine, wiring.map) if c.subject == "class archive")
+        assert isinstance(check.result, Passed)
+        return check.result.message
+
+    assert "kafka2hive warm" in text_of(machine)
+    assert text_of(replace(machine, archive=tmp_path / "a.jsa")) == str(tmp_path / "a.jsa")
 
 
 @pytest.mark.parametrize(
