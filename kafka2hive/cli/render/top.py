@@ -97,6 +97,10 @@ def _pending_files(row: TopRow, now: float) -> float | None:
     return float(len(row.table.view.state.files)) if row.table.view.newest.pending else 0.0
 
 
+def _early_files(row: TopRow, now: float) -> float | None:
+    return None if row.table is None else float(sum(each.files for each in row.table.view.state.early))
+
+
 def _dead_letters(row: TopRow, now: float) -> float | None:
     return None if row.table is None else float(sum(e.account.dead_lettered for e in row.table.last_epochs))
 
@@ -166,10 +170,11 @@ COLUMNS: tuple[FigureColumn, ...] = (
         style="yellow",
     ),
     _column("open", 6, 10, lambda row, now: len(row.table.view.state.open) if row.table else None),
+    _column("early", 6, 11, _early_files),
     _column(
-        "topic partitions", 16, 11, lambda r, now: len(r.table.view.state.positions) if r.table else None
+        "topic partitions", 16, 12, lambda r, now: len(r.table.view.state.positions) if r.table else None
     ),
-    _column("read", 7, 12, lambda r, now: now - r.read_at if r.read_at else None, duration),
+    _column("read", 7, 13, lambda r, now: now - r.read_at if r.read_at else None, duration),
 )
 MEANINGS = (
     ("state", "in words; a table that needs a person comes first"),
@@ -180,6 +185,7 @@ MEANINGS = (
     ("written", "how long ago the last epoch was written"),
     ("dead", "dead letters of the last five epochs"),
     ("open", "Hive partitions without a certificate, if the map asks for completeness"),
+    ("early", "files in partitions that are not compacted yet"),
     ("read", "how long ago these figures were read: with many tables, those on the screen are read first"),
 )
 BY_STATE = 1

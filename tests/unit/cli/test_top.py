@@ -23,7 +23,9 @@ from kafka2hive.cli.render.top import COLUMNS, Arrangement, amount, columns_for,
 from kafka2hive.cli.terminal.screen import Screen
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
 from kafka2hive.model.errors import AmbiguousOutcome, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
+from kafka2hive.model.snapshot import EarlyPartition
 from kafka2hive.service.inspect.state import NotRunning
 from kafka2hive.service.inspect.top import Reading, Silence, TopReader, TopRow, next_tables, rate_of
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
@@ -97,6 +99,20 @@ def test_a_rate_is_what_the_last_epochs_read_up_to_now() -> None:
     idle = rate_of(last, NOW + 601)
     assert idle is not None and idle.records == 0.0
     assert rate_of(last[:1], NOW) is None and rate_of((), NOW) is None
+
+
+def test_early_files_are_counted_over_all_partitions_that_are_not_compacted() -> None:
+    table = SERVING.table
+    assert table is not None
+    places = [HivePartition(table.view.state.table, f"dt={day}", f"/early/dt={day}") for day in (1, 2)]
+    early = tuple(
+        EarlyPartition(partition=place, since=1, closes="", files=files, rows=files * 10, certified=0)
+        for place, files in zip(places, (7, 5), strict=True)
+    )
+    state = replace(table.view.state, early=early)
+    compacting = replace(SERVING, table=replace(table, view=replace(table.view, state=state)))
+    cell = COLUMNS[PLACES["early"]].cell
+    assert [cell(one, NOW).plain for one in (compacting, SERVING, TopRow("air.unread"))] == ["12", "0", "-"]
 
 
 def test_visible_tables_are_read_first_and_then_the_oldest() -> None:
