@@ -40,7 +40,7 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]
         self._request.write(data)
 
     def flush(self) -> None:
-        """Send the buffered request and read the whole response. Raises HttpRefused, OSError and http.client's errors."""
+        """Send the buffered request and read the whole response. Raises HttpRefusal, OSError and http.client's errors."""
         sent, self._request = self._request.getvalue(), BytesIO()
         # servers with hive.server2.xsrf.filter.enabled require X-XSRF-HEADER
         headers = {"Authorization": self._authorization(), "X-XSRF-HEADER": "true"}
