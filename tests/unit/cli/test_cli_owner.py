@@ -1,7 +1,12 @@
-"""`recover` while a run is alive is refused and changes nothing, unless --takeover is given."""
+"""Commands while a run is alive: `recover` is refused and changes nothing, unless --takeover is given; orders wait."""
 
 from pathlib import Path
 
+import pytest
+
+from kafka2hive.ledger.inbox import Inbox, PauseTable
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.service.recover.order import give_order
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
 
@@ -27,6 +32,17 @@ def test_an_owner_that_was_killed_is_no_owner(tmp_path: Path) -> None:
         owner.wait()
         result = invoke("recover", "-c", str(service.map))
         assert result.exit_code == 0, result.output
+
+
+def test_an_order_that_a_live_owner_does_not_answer_in_time_waits_in_the_inbox(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    with beating_owner(service.map, TABLE), pytest.raises(ServiceUnavailable) as unanswered:
+        give_order(service.wiring, TABLE, PauseTable(), seconds=0.1)
+    assert unanswered.value.code == "order.unanswered" and unanswered.value.exit_code == 69
+    assert "owned by a live run" in unanswered.value.message
+    root, name = service.wiring.map.storage.ledger_root, service.wiring.map.service
+    (waiting,) = Inbox(service.wiring.ports, root, name).look()[0]
+    assert f"{waiting.id}.json" in unanswered.value.remedy
 
 
 def without_beats(folder: Path) -> set[str]:
