@@ -285,7 +285,7 @@ def test_no_certificate_is_ahead_of_what_an_open_transaction_holds_back(
     assert tracking["through"] == "-", "all is read up to no time: 5 acknowledged records are not"
     assert not of_table.texts() and not of_table.marked()
     told = command("status", config)
-    assert "kafka.open_transaction" in told.out and f"{unique}-0 ended at 16" in told.out, told.out
+    assert "kafka.open_transaction" in told.out and f"{unique}-0 ended at offset 16" in told.out, told.out
 
     transaction.abort_transaction()
     assert run_once(config).code == 0
