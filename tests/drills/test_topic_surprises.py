@@ -72,7 +72,7 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
         assert run.terminate() == 143, run.tail()
         log = "\n".join(run.messages())
     assert f"the positions belong to id {first_id}, the topic now has id {topic_id(kafka, remade)}" in log
-    assert f"{aged}-0 begins at offset 300, but was read up to 100 only: 200 offsets [100, 300)" in log
+    assert f"{aged}-0 begins at offset 300, but was read only up to 100: 200 offsets [100, 300)" in log
     for topic in (remade, aged):
         scenario.assert_exactly_once(read[topic], topic, ends={(topic, 0): 100})
 
