@@ -151,8 +151,13 @@ def test_a_close_without_an_answer_is_finished_by_closing_again(
         writer = files.create(f"{base.replace(hdfs_to_kill.namenode_url, proxy.url)}/{name}")
         writer.write(b"x" * 100_000)
         proxy.fate = one_fault
-        assert isinstance(outcome(writer.close), OutcomeUnknown)
-        eventually(writer.close, seconds=60)
+        closed = outcome(writer.close)
+        assert not left, "the fault did not happen"
+        if (
+            method == "fsync" or closed is not None
+        ):  # the lease may close a file before its `complete` is missed
+            assert isinstance(closed, OutcomeUnknown)
+            eventually(writer.close, seconds=60)
     assert direct.stat(f"{base}/{name}").length == 100_000
     assert direct.read(f"{base}/{name}") == b"x" * 100_000
     assert direct.recover_lease(f"{base}/{name}"), "it is open"
