@@ -28,9 +28,14 @@ _ON_THE_CLASS_PATH = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPA
 
 def archive_options() -> dict[str, str]:
     """Return Spark's setting that makes the driver's JVM use the archive, empty if this Java and Spark have no archive."""
-    stem = archive_stem(os.environ)
-    file = find_archive(stem) if stem is not None else None
+    file = installed_archive(os.environ)
     return {} if file is None else {JAVA_OPTIONS: use_option(file)}
+
+
+def installed_archive(environment: Mapping[str, str]) -> Path | None:
+    """Return the archive that fits this Java, this Spark and this class path; None if there is none."""
+    stem = archive_stem(environment)
+    return None if stem is None else find_archive(stem)
 
 
 def use_option(file: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from kafka2hive.spark.class_archive import archive_stem, find_archive, use_option
+from kafka2hive.spark.class_archive import installed_archive, use_option
 from tests.services.jvm import OPTIONS
 from tests.services.service import Service
 from tests.services.service_process import ServiceProcess
@@ -99,6 +99,5 @@ def _address(host: str, port: int, web_port: int) -> list[str]:
 
 def _java_options() -> str:
     """Few threads, and the classes of the driver's archive (`kafka2hive warm`), where there is one."""
-    stem = archive_stem(os.environ)
-    shared = find_archive(stem) if stem is not None else None
+    shared = installed_archive(os.environ)
     return " ".join((*OPTIONS, *([use_option(shared)] if shared is not None else [])))

@@ -15,7 +15,7 @@ from kafka2hive.config.keys import ServiceMap
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.text import size
 from kafka2hive.service.validate.check import Check, Passed, Result, Warned
-from kafka2hive.spark.class_archive import archive_stem, find_archive
+from kafka2hive.spark.class_archive import installed_archive
 
 FEWEST_OPEN_FILES = 1024
 """A run needs connections to brokers and DataNodes, `limits.open_files` per task, and the files of Spark's jars."""
@@ -50,9 +50,7 @@ def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Mac
     except OSError:
         room = None
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    stem = archive_stem(environment)
-    archive = None if stem is None else find_archive(stem)
-    return Machine(_versions(), soft, _available_memory(), temporary, room, archive)
+    return Machine(_versions(), soft, _available_memory(), temporary, room, installed_archive(environment))
 
 
 def check_machine(machine: Machine, service_map: ServiceMap) -> list[Check]:
