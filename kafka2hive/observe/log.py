@@ -53,9 +53,9 @@ _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRIT
 _PLAIN = "\033[0m"
 _LINE_BEGIN = re.compile(r"\n(?! )")
 SILENT_SECONDS = 3600.0
+"""A repeated refusal or recurring record is logged again only after this time."""
 RECURRING: dict[str, object] = {"is_recurring": True}
 """`extra` of a record that is logged once an hour as long as its text is the same."""
-"""The same refusal is logged again only after this time."""
 _REFUSALS = frozenset({"Denied", "NoRoom"})
 _BLOCKED = "blocked"
 
@@ -80,7 +80,7 @@ def configure(
     handler = logging.StreamHandler(out)
     inner = HumanFormatter(colour=out.isatty()) if human else JsonFormatter()
     handler.setFormatter(RedactingFormatter(inner, secrets))
-    handler.addFilter(OncePerRefusal())
+    handler.addFilter(OncePerHour())
     logging.captureWarnings(True)
     audit = [] if audit_log is None else [_audit_handler(audit_log, secrets)]
     logging.basicConfig(level=level, handlers=[handler, *audit], force=True)
@@ -176,11 +176,10 @@ class RedactingFormatter(logging.Formatter):
         return self._redact(self._inner.format(record))
 
 
-class OncePerRefusal(logging.Filter):
-    """Passes a refusal by the storage, of the same kind, step and path, once an hour; passes all other records.
+class OncePerHour(logging.Filter):
+    """Passes repetitions once an hour, and all other records.
 
-    The same holds for a RECURRING record of the same text.
-
+    A RECURRING record repeats one with the same text; a refusal by the storage repeats one of the same kind, step and path.
     A record of the ledger's logger is a refusal if one of its arguments is a Denied or NoRoom error, or "blocked", which the
     retry loop logs. The text of the error does not count: its path differs, because every attempt writes a new draft.
     """
@@ -191,7 +190,7 @@ class OncePerRefusal(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record is logged."""
-        key = _recurrence(record)
+        key = _repetition_key(record)
         if key is None:
             return True
         last_logged = self._logged.get(key)
@@ -201,8 +200,8 @@ class OncePerRefusal(logging.Filter):
         return True
 
 
-def _recurrence(record: logging.LogRecord) -> tuple[object, ...] | None:
-    """Return what later records must share with this one not to be logged; None if every such record is logged."""
+def _repetition_key(record: logging.LogRecord) -> tuple[object, ...] | None:
+    """Return the key that a record shares with its repetitions; None for a record that is always logged."""
     if getattr(record, "is_recurring", False):
         return (record.getMessage(),)
     args = record.args

@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.ports import RetryPolicy, log
 from kafka2hive.model.errors import TableError
-from kafka2hive.observe.log import RECURRING, SILENT_SECONDS, LogFormat, OncePerRefusal, configure
+from kafka2hive.observe.log import RECURRING, SILENT_SECONDS, LogFormat, OncePerHour, configure
 from kafka2hive.storage.port import (
     Denied,
     FileStatus,
@@ -66,7 +66,7 @@ def test_what_may_be_over_at_any_moment_is_told_every_time(tmp_path: Path) -> No
 
 
 def test_a_refusal_is_told_again_after_an_hour_and_another_path_at_once() -> None:
-    once = OncePerRefusal()
+    once = OncePerHour()
 
     def told(path: str, error: StorageError, seconds: float) -> bool:
         record = log.makeRecord(log.name, 30, "", 0, "mark %s: %s", (path, error), None)
@@ -81,7 +81,7 @@ def test_a_refusal_is_told_again_after_an_hour_and_another_path_at_once() -> Non
 
 
 def test_a_recurring_warning_is_logged_again_after_an_hour_and_another_text_at_once() -> None:
-    once = OncePerRefusal()
+    once = OncePerHour()
 
     def is_logged(text: str, seconds: float, extra: dict[str, object] | None = None) -> bool:
         record = log.makeRecord("kafka2hive.service", 30, "", 0, "%s: %s", ("t", text), None, extra=extra)
