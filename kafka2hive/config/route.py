@@ -114,7 +114,7 @@ def route(
     table).
 
     If several sources claim a table, the one that its ledger reads already (`read`) keeps it; if none was ever read, the
-    first rule in the map does. If that does not decide, the table reads no topic: two topics of one pattern are new at
+    first rule in the map does. If that does not decide, no topic goes into the table: two topics of one pattern are new at
     the same time, or the ledger has read both.
     """
     known, ledgers = sorted(set(topics)), read or {}

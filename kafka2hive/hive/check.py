@@ -213,7 +213,7 @@ class Alterations:
 
 
 def alterations(spec: TableSpec, table: TableDescription) -> Alterations:
-    """Return the columns that Hive's table does not have.
+    """Return the columns to add to Hive's table, and those to widen in it.
 
     Raises TableError if it would not match the map even with these changes.
     """

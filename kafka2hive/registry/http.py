@@ -124,7 +124,7 @@ def _abort(connection: HTTPConnection, expired: threading.Event) -> None:
         try:
             socket.shutdown(SHUT_RDWR)
         except OSError:
-            pass  # the registry has closed the connection
+            pass  # the connection has already ended
 
 
 def _tls_reason(error: ssl.SSLError) -> str:

@@ -164,7 +164,7 @@ def ship_package(spark: SparkSession, scratch: Path) -> Path:
 
 
 def end_jvm(seconds: float) -> None:
-    """Wait until this process's JVM has ended after `stop_session`. Raises subprocess.TimeoutExpired."""
+    """Let this process's JVM end after `stop_session`, and wait for it. Raises subprocess.TimeoutExpired."""
     process = process_of_jvm()
     assert process.stdin is not None, "launch makes a pipe of it"
     process.stdin.close()

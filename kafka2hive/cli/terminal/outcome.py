@@ -55,8 +55,8 @@ def with_changes(
 ) -> int:
     """Run a command that changes files or Hive, in the same way as `with_map`.
 
-    Without a log level, every change is logged, except to a terminal, where the command prints its result: there, only
-    warnings are.
+    Without a log level, every change is logged. On a terminal, where the command prints its result, only warnings are
+    logged.
     """
     on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
     level = logging.WARNING if on_terminal else logging.INFO

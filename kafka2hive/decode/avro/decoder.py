@@ -53,7 +53,7 @@ make = AvroDecoder.make
 
 
 def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
-    """Return the columns, by number, that all of their branches write in nanoseconds and in the same form."""
+    """Return the columns, by number, for which every branch that fills them writes nanoseconds, in the same form."""
     forms: dict[int, set[TimeForm | None]] = {}
     for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):

@@ -63,7 +63,8 @@ def ambiguous_texts(
 ) -> dict[int, Reason]:
     """Return the refusals, by record, of texts of this decimal column that are valid both as a number and as base64.
 
-    `column` holds the same records' values read as numbers. Only a whole number that is not negative can be ambiguous.
+    `column` holds the same records' values, read from texts or numbers. Only a whole number that is not negative may be
+    ambiguous.
     """
     # Arrow's trunc may fail with the column's precision
     wide = column.cast(pa.decimal256(_WIDEST, column.type.scale))
@@ -83,7 +84,7 @@ def ambiguous_texts(
 def texts_among(
     values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, str]:
-    """Return the candidates' values in a column that are JSON texts, by record; numbers and nulls are left out.
+    """Return the values of a column that are JSON texts, by record; `candidates` is the mask of the records to look at.
 
     Only records in which a quote follows the key are decoded again.
     """
@@ -187,7 +188,7 @@ class DecimalImages:
     ) -> ImageRows:
         """Read records whose decimals have the same forms. If a form is bytes, the value may still be a number.
 
-        The records are first read in the way that suited most records of the last batch, then the refused ones in the other way.
+        The records are read as bytes or as numbers, whichever suited most records of the last batch; refused ones, the other way.
         """
         if self._form is not None or max(forms) < LEAST_SCALE:
             return self._reader(prefix, image, forms).read(values)

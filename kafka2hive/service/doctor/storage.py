@@ -56,7 +56,7 @@ def _room(files: InspectableFileSystem, place: str) -> Result:
 
 
 def judge_room(place: str, room: Room) -> Result:
-    """Judge the leftovers in a directory."""
+    """Judge how much room the quotas of a directory leave."""
     left = []
     if room.names is not None:
         left.append(counted(room.names, "name"))
@@ -125,7 +125,7 @@ def _children(files: InspectableFileSystem, directory: str) -> tuple[FileStatus,
 
 
 def _older(files: InspectableFileSystem, entries: Sequence[FileStatus], than: float) -> list[FileStatus]:
-    """Return the entries that were changed before `than`, among the first ones.
+    """Return the entries that were last changed before `than`. Only the first _MOST_LOOKED_AT entries are considered.
 
     An entry that vanishes in the meantime is left out.
     """
