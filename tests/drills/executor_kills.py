@@ -9,7 +9,7 @@ import psutil
 
 from kafka2hive.model.paths.table_directory import STAGING_DIRECTORY
 from tests.drills.driver_kills import PATIENCE
-from tests.drills.spark_workers import Prey
+from tests.drills.spark_workers import Fed, Prey
 from tests.harness.program import Running
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import Acknowledged, assert_exactly, flight
@@ -56,9 +56,10 @@ class Target:
         spark: dict[str, Any] = {"master": master, "conf": conf}
         return self.scenario.write_map(spark=spark, limits={"epoch_records": epoch_records})
 
-    def prey(self, roots: list[int]) -> Prey:
-        """What writes its files below these processes."""
-        return Prey(self.scenario.tree, list(map(self.scenario.location, self.scenario.tables)), roots)
+    def prey(self, roots: list[int], records: int) -> Prey:
+        """What writes its files below these processes; so many more `records` feed it."""
+        places = list(map(self.scenario.location, self.scenario.tables))
+        return Prey(self.scenario.tree, places, roots, lambda: self.send(records))
 
     def assert_right(self) -> int:
         """Every record once in both tables, all orphans swept; gives how many orphans there were."""
@@ -103,11 +104,11 @@ def strike(run: Running, prey: Prey, blow: Callable[[psutil.Process], None]) -> 
         blow(worker)
     except psutil.NoSuchProcess:
         return False
-    run.wait_until(
-        lambda: run.epochs() > epochs or lost_attempts(run) > lost, "an answer to the blow", PATIENCE
-    )
+    # the epoch that was written may have ended since, and have been the last one
+    is_over = Fed(lambda: run.epochs() > epochs, prey.feed)
+    run.wait_until(lambda: is_over() or lost_attempts(run) > lost, "an answer to the blow", PATIENCE)
     felt = lost_attempts(run) > lost
-    run.wait_until(lambda: run.epochs() > epochs, "over the blow", PATIENCE)
+    run.wait_until(is_over, "over the blow", PATIENCE)
     return felt
 
 
@@ -115,14 +116,13 @@ def strike_until(
     run: Running,
     prey: Prey,
     wanted: Sequence[tuple[str, Callable[[psutil.Process], None]]],
-    missed: Callable[[], None],
 ) -> Counter[str]:
-    """Blow after blow until each was felt; gives how often each was, and `missed`, which is called each time."""
+    """Blow after blow until each was felt; gives how often each was, and `missed`: these have used records up."""
     felt: Counter[str] = Counter()
     for name, blow in wanted:
         while not strike(run, prey, blow):
             felt["missed"] += 1
-            missed()
+            prey.feed()
             assert felt["missed"] <= MISSES * len(wanted), f"nothing is felt: {felt}\n{run.tail()}"
         felt[name] += 1
     return felt

@@ -53,13 +53,40 @@ def _has_daemon_as_parent(process: psutil.Process) -> bool:
         return False
 
 
+HUNGRY_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Fed:
+    """`ready`, which calls `feed` each time that it has not been true for HUNGRY_SECONDS.
+
+    A run that has used its records up is fed: it begins no epoch, and who waits for one would wait in vain.
+    """
+
+    ready: Callable[[], bool]
+    feed: Callable[[], None]
+    _since: float = field(default_factory=time.monotonic)
+
+    def __call__(self) -> bool:
+        if self.ready():
+            return True
+        if time.monotonic() - self._since > HUNGRY_SECONDS:
+            self.feed()
+            self._since = time.monotonic()
+        return False
+
+
 @dataclass(slots=True)
 class Prey:
-    """Finds the worker that is writing just now: new files appear in staging, and it used the most CPU lately."""
+    """Finds the worker that is writing just now: new files appear in staging, and it used the most CPU lately.
+
+    `feed` sends more records, for a run that writes nothing because it has read all.
+    """
 
     tree: Tree
     locations: list[str]
     roots: list[int]
+    feed: Callable[[], None]
     _known: set[str] = field(default_factory=set)
     _seconds: dict[int, float] = field(default_factory=dict)
 
@@ -79,7 +106,7 @@ class Prey:
                 found[:] = self._busiest()
             return bool(begun and found)
 
-        run.wait_until(is_writing, "writing", seconds, pause=0.01)
+        run.wait_until(Fed(is_writing, self.feed), "writing", seconds, pause=0.01)
         return found[0]
 
     def _busiest(self) -> list[psutil.Process]:

@@ -14,7 +14,7 @@ from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.executor_kills import MISSES, TWIN, WARN, Target, lost_attempts, strike_until, swept
 from tests.drills.form import Form
-from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, wake, within
+from tests.drills.spark_workers import Fed, Prey, kill_executor_of, kill_worker, stop, wake, within
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running
 from tests.services.hdfs import Hdfs
@@ -47,7 +47,7 @@ def hang(run: Running, prey: Prey) -> bool:
         overtaken = within(120, lambda: run.epochs() > epochs)
     finally:
         wake(worker)
-    run.wait_until(lambda: run.epochs() > epochs, "over the pause", PATIENCE)
+    run.wait_until(Fed(lambda: run.epochs() > epochs, prey.feed), "over the pause", PATIENCE)
     # not longer than two epochs: who waits for what will not come uses the data up
     within(60, lambda: run.times_said(TWIN) > twins or run.epochs() > epochs + 2 or not run.alive)
     return overtaken and run.times_said(TWIN) > twins
@@ -64,7 +64,7 @@ def test_killed_workers_cost_attempts_and_no_record(
     with ExitStack() as stack:
         run = stack.enter_context(Running(config, env=EVERY_CHANGE))
         run.wait_for_epoch(PATIENCE)
-        felt = strike_until(run, target.prey([run.pid]), wanted, lambda: target.send(EPOCH_RECORDS))
+        felt = strike_until(run, target.prey([run.pid], EPOCH_RECORDS), wanted)
         target.scenario.end(run, target)
         lost, epochs, orphans = lost_attempts(run), run.epochs(), swept(run)
         assert not run.said("the tasks of epoch"), "an epoch did not survive its worker"
@@ -97,7 +97,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
         with ExitStack() as stack:
             run = stack.enter_context(Running(config, env=EVERY_CHANGE))
             run.wait_for_epoch(PATIENCE)
-            prey = target.prey([worker.pid for worker in cluster.workers])
+            prey = target.prey([worker.pid for worker in cluster.workers], SPECULATED_EPOCH_RECORDS)
             overtaken = tries = 0
             while overtaken < pauses:
                 tries += 1
@@ -105,8 +105,8 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
                 if hang(run, prey):
                     overtaken += 1
                 else:
-                    target.send(SPECULATED_EPOCH_RECORDS)
-            felt = strike_until(run, prey, wanted, lambda: target.send(SPECULATED_EPOCH_RECORDS))
+                    prey.feed()
+            felt = strike_until(run, prey, wanted)
             target.scenario.end(run, target)
             lost, twins, epochs = lost_attempts(run), run.times_said(TWIN), run.epochs()
             orphans = swept(run)

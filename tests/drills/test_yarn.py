@@ -103,9 +103,9 @@ def strike_in_client_mode(
     """Executors are killed while they write; a second run is refused; at last YARN kills the application: 69."""
     with Running(config, env={**environment, **EVERY_CHANGE}) as run:
         run.wait_for_epoch(PATIENCE)
-        prey = target.prey([node.pid for node in yarn.nodemanagers])
+        prey = target.prey([node.pid for node in yarn.nodemanagers], EPOCH_RECORDS)
         blows = [("executor_killed", kill_executor_of)] * kills
-        felt = strike_until(run, prey, blows, lambda: target.send(EPOCH_RECORDS))
+        felt = strike_until(run, prey, blows)
         assert not run.said("the tasks of epoch"), "an epoch did not survive its executor"
         assert not run.said("physical memory limits"), "YARN killed a container for its memory"
         assert_a_second_run_is_refused_at_once(yarn, config, environment, pack)
