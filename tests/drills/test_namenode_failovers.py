@@ -23,6 +23,8 @@ from tests.services.kafka_broker import KafkaBroker
 KINDS = (Failover.STOP, Failover.KILL9, Failover.GRACEFUL)
 #: Longer than the product waits for an answer (60 s): it must give up the calls that hang and go on at the other NameNode.
 LONG_PAUSE = 75.0
+#: So many failovers more at most until one has hit a change of the driver: on a busy machine a moment may be missed.
+MISSES = 9
 
 
 def is_commit(record: Record) -> bool:
@@ -72,7 +74,10 @@ def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
         Supervised(scenario.config) as service,
     ):
         service.wait_for_epochs(2)
-        for number in range(form.count(3, 51)):
+        wanted = form.count(3, 51)
+        for number in range(wanted + MISSES):
+            if number >= wanted and service.unclear:
+                break
             kind = KINDS[number % len(KINDS)]
             wait_for_a_moment(service, number, chance)
             old = hdfs_ha.active
@@ -86,7 +91,7 @@ def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
             if kind is not Failover.GRACEFUL:
                 hdfs_ha.revive(old)
             assert hdfs_ha.active == new, f"failover {number} (seed {seed})"
-            service.wait_for_epochs(1, 400)
+            service.wait_for_epochs(1, 900)
         stored = scenario.end(service, load)
         scenario.verify("--json")
         scenario.recover("--json")
