@@ -23,6 +23,7 @@ from tests.drills.form import Form
 from tests.drills.spark_workers import command_holds, kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import PROGRAM, Running, command_as_process
+from tests.harness.sessions import is_java
 from tests.services.hdfs import Hdfs
 from tests.services.jvm import OPTIONS
 from tests.services.kafka_broker import KafkaBroker
@@ -87,14 +88,7 @@ def owners(files: Client, target: Target) -> set[str]:
 
 def application_masters(yarn: Yarn) -> list[psutil.Process]:
     """JVMs with the driver in cluster mode."""
-    return [found for found in yarn.containers() if _is_java(found) and command_holds(found, _MASTER)]
-
-
-def _is_java(process: psutil.Process) -> bool:
-    try:
-        return bool(process.name() == "java")
-    except psutil.NoSuchProcess:
-        return False
+    return [found for found in yarn.containers() if is_java(found) and command_holds(found, _MASTER)]
 
 
 def strike_in_client_mode(

@@ -16,6 +16,14 @@ def processes_of_session(session: int) -> list[psutil.Process]:
     return [process for process in psutil.process_iter() if _session(process.pid) == session]
 
 
+def is_java(process: psutil.Process) -> bool:
+    """Whether it runs Java; one that has ended since it was listed does not."""
+    try:
+        return bool(process.name() == "java")
+    except psutil.NoSuchProcess:
+        return False
+
+
 def send_all(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
     """Send a signal to each; one that has ended meanwhile is fine."""
     for process in processes:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.sessions import is_java
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights
@@ -17,7 +18,7 @@ UNAVAILABLE = 69
 
 
 def jvms(run: Running) -> list[psutil.Process]:
-    return [child for child in psutil.Process(run.pid).children() if child.name() == "java"]
+    return [child for child in psutil.Process(run.pid).children() if is_java(child)]
 
 
 def kill_jvm(run: Running) -> None:

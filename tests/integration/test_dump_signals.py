@@ -12,6 +12,7 @@ import pytest
 
 from tests.harness.program import PROGRAM, Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.sessions import is_java
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights
@@ -23,13 +24,6 @@ INSTALLATION = Path(__file__).parents[2] / "docs" / "installation.md"
 
 def has_jvm(run: Running) -> bool:
     return any(is_java(child) for child in psutil.Process(run.pid).children(recursive=True))
-
-
-def is_java(process: psutil.Process) -> bool:
-    try:
-        return bool(process.name() == "java")
-    except psutil.NoSuchProcess:  # Spark's launcher ends as soon as it has said what to run
-        return False
 
 
 def others(run: Running) -> list[str]:

@@ -57,7 +57,14 @@ class Yarn(Service):
 
     def kill_applications(self, user: str) -> None:
         """What `yarn application -kill` asks for, for each that is running."""
-        for application in self.get("apps?states=RUNNING")["apps"]["app"]:
+        running: dict[str, Any] = {}
+
+        def is_answered() -> bool:
+            running.update(self.get("apps?states=RUNNING"))
+            return bool(running)
+
+        self.resourcemanager.wait_until(is_answered, "answering")  # a busy one answers late
+        for application in running["apps"]["app"]:
             path = f"apps/{application['id']}/state?user.name={user}"
             order = urllib.request.Request(
                 self._url(path),
@@ -70,8 +77,11 @@ class Yarn(Service):
 
     def containers(self) -> list[psutil.Process]:
         """The processes of all containers: application masters, executors, and what they have started."""
-        nodes = [psutil.Process(node.pid) for node in self.nodemanagers if node.is_running]
-        return [process for node in nodes for process in node.children(recursive=True)]
+        found: list[psutil.Process] = []
+        for node in self.nodemanagers:
+            with suppress(psutil.NoSuchProcess):  # a NodeManager may end at any moment
+                found += psutil.Process(node.pid).children(recursive=True) if node.is_running else []
+        return found
 
     def logs(self) -> str:
         """What Python has printed in all containers: in cluster mode the log of the program."""
