@@ -190,10 +190,12 @@ class Running:
     ) -> None:
         """Fails the test with the log's end when it ends before, or takes too long; looks every `pause` seconds."""
         deadline = time.monotonic() + seconds
+        alive = self.alive  # asked before `ready`: its last deeds count
         while not ready():
-            assert self.alive, f"ended with {self._process.wait(1)} before {what}:\n{self.tail()}"
+            assert alive, f"ended with {self._process.wait(1)} before {what}:\n{self.tail()}"
             assert time.monotonic() < deadline, f"not {what} within {seconds} s:\n{self.tail()}"
             time.sleep(pause)
+            alive = self.alive
 
     def wait_for_epoch(self, seconds: float = 900) -> None:
         """Until it has told of an epoch."""
