@@ -14,12 +14,16 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from kafka2hive.config.load import load_map
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.wiring import wire
 from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
 from tests.drills.failpoint import BEFORE, Failpoint
 from tests.harness.package import install
 from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import ledger_root, location, write_map
+from tests.harness.waiting import wait_until
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.hdfs import Hdfs
@@ -288,6 +292,9 @@ def test_no_certificate_is_ahead_of_what_an_open_transaction_holds_back(
     assert "kafka.open_transaction" in told.out and f"{unique}-0 ended at offset 16" in told.out, told.out
 
     transaction.abort_transaction()
+    asked, place = wire(load_map(str(config), {})).kafka(), TopicPartition(unique, 0)
+    # the coordinator writes the marker after it has answered
+    wait_until(lambda: asked.latest([place])[place].offset == 17, "behind the marker", 300)
     assert run_once(config).code == 0
     assert rows_of(of_table.certificates()) == {f"dt={day}": [15]}
     ((certificate,),) = of_table.certificates().values()

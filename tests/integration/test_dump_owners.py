@@ -35,6 +35,7 @@ def test_a_second_run_is_refused_and_with_takeover_fences_the_first(
     with Running(config) as first:
         first.wait_until(lambda: first.epochs() > 0, "an epoch")
         ledger = LedgerText(tree, root, table)
+        first.wait_until(lambda: ledger.ends() == ends_of(stored) and not ledger.unfinished(), "at rest")
         directory, names = ledger.directory(), ledger.names()
 
         refused = run_once(config)
