@@ -410,7 +410,7 @@ def test_a_topic_partition_that_came_after_the_topic_was_read_is_read_by_the_sam
 ) -> None:
     kafka.create_topic(unique)
     produce(kafka.bootstrap, unique, [b"first"], 1)
-    settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE), stall_seconds=8)
+    settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE), stall_seconds=60)
     consumer, files = TaskConsumer(settings.kafka, CLIENT.get()), MemoryFiles()
 
     def rows(number: int) -> list[tuple[int, bytes]]:

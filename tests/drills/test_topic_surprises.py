@@ -135,7 +135,7 @@ def send_compacted(bootstrap: str, topic: str) -> dict[Place, bytes | None]:
         records = [b"%d-%d" % (key, number) for key in range(KEYS)]
         written |= produce(bootstrap, topic, records, 1, [b"%d" % key for key in range(KEYS)])
         time.sleep(0.02)
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 900
     while len(stored_in(bootstrap, [(topic, 0)])) > len(written) - 10 * KEYS:
         assert time.monotonic() < deadline, "the broker did not compact"
         written |= produce(bootstrap, topic, [b"roll"], 1, [b"roll"])

@@ -105,7 +105,7 @@ def strike_in_client_mode(
         assert_a_second_run_is_refused_at_once(yarn, config, environment, pack)
         assert run.alive, run.tail()
         yarn.kill_applications(USER)
-        assert run.wait(120) == 69, run.tail()
+        assert run.wait(PATIENCE) == 69, run.tail()
         assert run.said("[spark.ended]"), run.tail()
     return felt
 

@@ -54,5 +54,5 @@ def beating_owner(
         yield owner
     finally:
         owner.stdin.close()
-        owner.wait(20)
+        owner.wait(240)
         owner.stdout.close()

@@ -3,6 +3,7 @@
 import html
 import re
 import threading
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -113,9 +114,10 @@ def text_of(view: "LiveView") -> str:
 
 async def seen(view: "LiveView", pilot: "Pilot[None]", *expected: str, but: str = "\0") -> str:
     """Wait until the screen shows all of these, and not `but`; gives its text."""
-    for _ in range(250):
+    deadline = time.monotonic() + 120
+    while True:
         text = text_of(view)
         if all(one in text for one in expected) and but not in text:
             return text
+        assert time.monotonic() < deadline, f"not {expected}, or {but!r}:\n{text}"
         await pilot.pause(0.02)
-    raise AssertionError(f"not {expected}, or {but!r}:\n{text}")

@@ -117,8 +117,8 @@ class Service:
         """Let a live run certify every partition; it is not fenced by a replay meanwhile."""
         before = self.ledger.generation()
         with Running(config) as live:
-            live.wait_until(lambda: self.ledger.generation() > before, "the table taken over", 120)
-            live.wait_until(lambda: not self.ledger.newest()["open"], "certified", 120)
+            live.wait_until(lambda: self.ledger.generation() > before, "the table taken over")
+            live.wait_until(lambda: not self.ledger.newest()["open"], "certified")
             generation = self.ledger.generation()
             answer = self.replay(config)
             assert (answer["files"], answer["order"]["kind"]) == (0, "replay")

@@ -109,7 +109,7 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
     assert command("verify", config, "--deep").code == 0
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_command_without_a_restart(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -151,9 +151,8 @@ def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_comman
             run.wait_until(
                 lambda ledger=ledger, table=table: ledger.ends() == ends_of(stored[table]),  # type: ignore[misc]
                 f"at the end of {table}",
-                120,
             )
-        run.wait_until(lambda: command("status", config).code == 0, "a status without trouble", 60, 0.5)
+        run.wait_until(lambda: command("status", config).code == 0, "a status without trouble", pause=0.5)
         assert run.said(f"{harmed} was repaired: this run serves it again")
         assert run.terminate() == 143, run.tail()
     for table in topics:

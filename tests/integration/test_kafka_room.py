@@ -157,7 +157,7 @@ def test_one_client_sets_a_groups_offsets_again_and_again_also_after_its_broker_
         found = psutil.Process().net_connections("tcp")
         return {at.laddr.port for at in found if at.raddr and at.raddr.port == port}
 
-    admin = _admin(broker)
+    admin = _admin(broker, seconds=120.0)  # a broker that has just begun loads the group first
     assert _eventually(lambda: admin.latest([tp])[tp]).offset == 0
     others = connections()
     with admin.group_commits(unique) as commits:

@@ -128,7 +128,7 @@ def test_a_table_is_paused_and_resumed_beside_a_run_that_is_killed_before_the_or
 
 
 def metrics(port: int) -> str:
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         text: str = answer.read().decode()
     return text
 

@@ -364,7 +364,7 @@ def unit(task: int) -> UnitOrder:
 
 def end_of_job(units: UnitJobs) -> object:
     """What the job under way returns, or the error with which it ended."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while (end := units.take()) is None:
         assert time.monotonic() < deadline, "the job did not end"
         time.sleep(0.05)

@@ -67,7 +67,7 @@ def test_records_that_arrive_are_seen_while_the_view_is_open(
         return dict(ends_of(stored))
 
     async def until_at(pilot: Pilot[None], wanted: dict[tuple[str, int], int]) -> TopRow:
-        for _ in range(600):
+        for _ in range(3_000):
             row = view.row(table)
             if row is not None and ends(row) == wanted and row.lag == 0:
                 return row

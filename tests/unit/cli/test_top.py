@@ -424,7 +424,7 @@ def in_a_terminal(config: Path, keys: bytes | None, environ: dict[str, str]) -> 
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = termios.tcgetattr(terminal)
     said, sent = b"", False
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if not select.select([terminal], [], [], 0.5)[0]:
             continue

@@ -82,7 +82,7 @@ def test_the_thread_looks_as_soon_as_there_is_something_to_watch() -> None:
     registrar = Registrar(hive, lambda name: None, DaemonThreads())
     registrar.start()
     registrar.watch("d.t", frozenset({HOME}))
-    wait_until(lambda: hive.where == HOME.location, "set again", 10)
+    wait_until(lambda: hive.where == HOME.location, "set again")
     registrar.end()
 
 
@@ -96,9 +96,9 @@ def test_new_partitions_do_not_wait_until_all_locations_are_compared() -> None:
     registrar.watch("d.t", many(5 * LOOK_SLICE))
     hive.asked = lambda: registrar.enqueue(frozenset({new})) if hive.looks == 1 else None
     registrar.start()
-    wait_until(lambda: "dt=new" in hive.order, "registered", 10)
+    wait_until(lambda: "dt=new" in hive.order, "registered")
     assert hive.order.index("dt=new") <= LOOK_SLICE + 1
-    wait_until(lambda: hive.looks > 5 * LOOK_SLICE, "all compared", 10)
+    wait_until(lambda: hive.looks > 5 * LOOK_SLICE, "all compared")
     registrar.end()
 
 
@@ -146,7 +146,7 @@ def test_the_thread_sets_a_location_again_as_soon_as_its_time_is_stopped() -> No
     registrar = Registrar(hive, lambda name: None, DaemonThreads())
     registrar.start()
     registrar.watch("d.t", frozenset({HOME}), frozenset({HOME}))
-    wait_until(lambda: hive.looks == 1, "looked", 10)
+    wait_until(lambda: hive.looks == 1, "looked")
     registrar.watch("d.t", frozenset({HOME}))
-    wait_until(lambda: hive.where == HOME.location, "set again", 10)
+    wait_until(lambda: hive.where == HOME.location, "set again")
     registrar.end()
