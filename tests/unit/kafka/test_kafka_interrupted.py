@@ -37,13 +37,17 @@ def raise_interrupted(_number: int, _frame: FrameType | None) -> None:
 
 
 def test_a_signal_ends_the_wait_for_a_silent_kafka_while_its_question_goes_on(silent: socket.socket) -> None:
-    questions: list[threading.Thread] = []
+    before_it, questions = set(threading.enumerate()), list[threading.Thread]()
+
+    def asked_now() -> list[threading.Thread]:
+        """Without those that another test has left to their end."""
+        return [thread for thread in threading.enumerate() if is_question(thread) and thread not in before_it]
 
     def signal_once_asked() -> None:
         try:
-            wait_until(lambda: any(map(is_question, threading.enumerate())), "asked", 20)
+            wait_until(lambda: bool(asked_now()), "asked", 20)
         finally:
-            questions.extend(filter(is_question, threading.enumerate()))
+            questions.extend(asked_now())
             os.kill(os.getpid(), signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, raise_interrupted)
