@@ -295,13 +295,26 @@ def test_a_full_datanode_is_no_room(tmp_path: Path) -> None:
 def test_closing_several_files_at_once_takes_as_long_as_closing_a_few(hdfs_to_kill: Hdfs, base: str) -> None:
     files = HdfsFileSystem(hdfs_to_kill.namenode_url)
     write_file(files, f"{base}/first", b"x" * 1000)
-    began = time.monotonic()
-    write_file(files, f"{base}/alone", b"x" * 1000)
-    alone = max(time.monotonic() - began, 0.5)
-    began = time.monotonic()
-    Threads(16).map(lambda n: write_file(files, f"{base}/{n}", b"x" * 1000), range(48))
-    assert time.monotonic() - began < 48 * alone / 2, f"one after another they take 48 times {alone:.2f} s"
-    assert len(files.list(base)) == 2 + 48
+
+    def write(path: str) -> None:
+        write_file(files, path, b"x" * 1000)
+
+    said = []
+    for number in range(3):  # others may need the machine just when the many are written: that says nothing
+        home = f"{base}/{number}"
+        files.mkdirs(home)
+        began = time.monotonic()
+        write(f"{home}/alone")
+        alone = max(time.monotonic() - began, 0.5)
+        began = time.monotonic()
+        Threads(16).map(write, [f"{home}/{n}" for n in range(48)])
+        took = time.monotonic() - began
+        assert len(files.list(home)) == 1 + 48
+        if took < 48 * alone / 2:
+            break
+        said.append(f"{took:.1f} s; one after another they take 48 times {alone:.2f} s")
+    else:
+        raise AssertionError(said)
 
 
 def test_a_client_works_in_a_process_that_was_forked_after_its_first_use(
