@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -289,7 +289,10 @@ def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
-    name, today = f"{hive_database}.days", datetime.now(UTC).date()
+    name, today = (
+        f"{hive_database}.days",
+        (datetime.now(UTC) + timedelta(hours=12)).date(),
+    )  # for 12 hours not over
     days = Compacted(hive, name, location(uri, name))
     ledger = LedgerText(tree, ledger_root(uri), name)
     config, counts = early_days(kafka, days, topic, uri, tmp_path)
