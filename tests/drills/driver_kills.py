@@ -7,12 +7,14 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tests.drills.failpoint import Failpoint
 from tests.drills.failpoint_program import FAILPOINT, JOURNAL
+from tests.drills.spark_workers import Fed
 from tests.drills.warm_program import WarmProgram
 from tests.harness.program import Running
 from tests.oracle.ledger_text import LedgerText
@@ -49,14 +51,51 @@ class Kill:
     first_rows: float | None = None
 
 
+class Supply:
+    """What the ledgers have still to read of a topic, which `send` gives as many more records as it is told.
+
+    `share`: what a run needs at most before it is killed.
+    """
+
+    def __init__(self, ledgers: list[LedgerText], send: Callable[[int], None], share: int) -> None:
+        self._ledgers = ledgers
+        self._send = send
+        self._share = share
+        self._total = 0
+
+    def add(self, records: int) -> None:
+        """Send so many more."""
+        self._send(records)
+        self._total += records
+
+    def left(self) -> int:
+        """How many records are still to be read, each counted once for each table."""
+        return len(self._ledgers) * self._total - sum(sum(ledger.ends().values()) for ledger in self._ledgers)
+
+    def renew(self) -> None:
+        """Send a share more: the run has used up what there was."""
+        self.add(self._share)
+
+    def suffice(self) -> None:
+        """Send more, unless a run has enough: on a busy machine the runs before it took more than theirs."""
+        if self.left() < len(self._ledgers) * self._share:
+            self.renew()
+
+
 class Killer:
     """Starts the program on one map and kills it; what it leaves of Spark lives on while the next one starts."""
 
     def __init__(
-        self, config: Path, ledgers: list[LedgerText], chance: random.Random, processes: ExitStack
+        self,
+        config: Path,
+        ledgers: list[LedgerText],
+        supply: Supply,
+        chance: random.Random,
+        processes: ExitStack,
     ) -> None:
         self.config = config
         self._ledgers = ledgers
+        self._supply = supply
         self._chance = chance
         self._processes = processes
         self._commands = processes.enter_context(WarmProgram(config.with_suffix(".commands.log")))
@@ -101,19 +140,20 @@ class Killer:
         """Kill `run` when a pending snapshot is seen, which lasts some milliseconds."""
         run = self._start()
         run.wait_for_epoch(PATIENCE)
-        run.wait_until(self._is_committing, "a commit", PATIENCE, pause=0.0005)
+        run.wait_until(Fed(self._is_committing, self._supply.renew), "a commit", PATIENCE, pause=0.0005)
         run.kill_driver()
         self._note("run within a commit", run)
 
-    def run_until_killed_at_the_end(self, left: "LeftToDump") -> None:
+    def run_until_killed_at_the_end(self) -> None:
         """Kill `run` at the moment of its last commit."""
         run = self._start()
         run.wait_for_epoch(PATIENCE)
-        run.wait_until(lambda: left() == 0, "at the end", PATIENCE)
+        run.wait_until(lambda: self._supply.left() == 0, "at the end", PATIENCE)
         run.kill_driver()
         self._note("run at its last commit", run)
 
     def _start(self, env: dict[str, str] | None = None) -> Running:
+        self._supply.suffice()
         run = self._processes.enter_context(Running(self.config, program=PROGRAM, env=env or environment()))
         if self._last is not None:
             self._last.wait_for_orphans(ORPHAN_SECONDS)
@@ -136,14 +176,3 @@ class Killer:
 
     def _is_committing(self) -> bool:
         return any(name.endswith(".pending") for ledger in self._ledgers for name in ledger.names())
-
-
-class LeftToDump:
-    """How many records the ledgers say are still to be read, of `total`."""
-
-    def __init__(self, ledgers: list[LedgerText], total: int) -> None:
-        self._ledgers = ledgers
-        self._total = total
-
-    def __call__(self) -> int:
-        return self._total - sum(sum(ledger.ends().values()) for ledger in self._ledgers)

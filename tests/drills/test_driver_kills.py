@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.drills.conftest import Figures
-from tests.drills.driver_kills import Killer, LeftToDump
+from tests.drills.driver_kills import Killer, Supply
 from tests.drills.failpoint_names import (
     COMMITTING,
     LEDGER_MADE,
@@ -31,7 +31,7 @@ from tests.services.flights import COUNT, flights
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
-from tests.services.produce import produce
+from tests.services.produce import Place, produce
 
 SHORT_FLIGHTS = 20_000
 # what a run dumps before it is killed, by experience
@@ -100,7 +100,12 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
     chance = random.Random(seed)
     kills, records = form.count(34, 200), form.pick(SHORT_FLIGHTS, COUNT)
     kafka.create_topic(hive_database, 4)
-    stored = produce(kafka.bootstrap, hive_database, flights()[:records], 4)
+    stored: dict[Place, bytes | None] = {}
+
+    def send(count: int) -> None:
+        some = [flights()[number % COUNT] for number in range(len(stored), len(stored) + count)]
+        stored.update(produce(kafka.bootstrap, hive_database, some, 4))
+
     json, raw = f"{hive_database}.flights", f"{hive_database}.payloads"
     scenario = Scenario(
         tmp_path,
@@ -115,16 +120,16 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
         return scenario.write_map(hive={"url": f"hive://{hive.address}"}, limits=limits)
 
     ledgers = scenario.ledgers_of()
-    left = LeftToDump(ledgers, 2 * records)
     runs = form.pick(8, kills - 26)
-    killer = Killer(the_map(2 * records // (runs * EPOCHS_OF_A_RUN)), ledgers, chance, processes)
+    supply = Supply(ledgers, send, records // runs)
+    supply.add(records)
+    killer = Killer(the_map(2 * records // (runs * EPOCHS_OF_A_RUN)), ledgers, supply, chance, processes)
     try:
         kill_the_beginning(killer)
         kill_recover_at_every_step(killer)
         kill_runs(killer, kills - len(killer.kills) - 1, chance, form.long)
-        assert left() > 0, "too little data for so many kills"
         the_map(5_000_000)
-        killer.run_until_killed_at_the_end(left)
+        killer.run_until_killed_at_the_end()
     except AssertionError as failed:
         failed.add_note(f"seed {seed}, after {[kill.what for kill in killer.kills]}")
         raise
@@ -140,7 +145,7 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
     assert Counter(dict(hive.query(f"select dt, count(*) from {json} group by dt"))) == flights_by_month(
         stored
     ), f"seed {seed}"
-    assert hive.query(f"select count(*) from {raw}") == [(records,)]
+    assert hive.query(f"select count(*) from {raw}") == [(len(stored),)]
     scenario.verify("--contents")
 
     first_rows = sorted(kill.first_rows for kill in done if kill.first_rows is not None)
@@ -152,7 +157,7 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
         at_work=at_work,
         within_a_commit=unfinished,
         failpoints=len(names),
-        rows=2 * records,
+        rows=2 * len(stored),
         generations=sum(ledger.generation() for ledger in ledgers),
         epochs=sum(len(ledger.history()) - 1 for ledger in ledgers),
         marker_drafts_left=drafts,
