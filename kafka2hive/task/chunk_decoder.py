@@ -63,7 +63,7 @@ def _make_decoder(
 
 @lru_cache(_MOST_CACHED)
 def _cached_decoder(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
-    """Return this thread's decoder of the table; to make it costs as much as decoding a few hundred records."""
+    """Return this thread's decoder of the table. It is cached: making one costs as much as decoding a few hundred records."""
     return _make_decoder(table, None, None)
 
 
@@ -80,7 +80,7 @@ class ChunkDecoder:
         self._table = table
         # a decoder with writer schemas is not cached: the schemas may differ between tasks
         is_plain = writers is None and key_writers is None
-        self._decoder, self._parts, self._changes = (
+        self._decoder, self._key_and_header_columns, self._changes = (
             _cached_decoder(table, threading.get_ident())
             if is_plain
             else _make_decoder(table, writers, key_writers)
@@ -97,7 +97,7 @@ class ChunkDecoder:
             SchemaHeaders(VALUE_SCHEMA_ID_HEADER, table.format, indexes) if names_schemas else None
         )
         self._joins_headers = names_schemas and table.framing == "header"
-        self._wants_headers = in_metadata or self._parts.wants_headers or self._joins_headers
+        self._wants_headers = in_metadata or self._key_and_header_columns.wants_headers or self._joins_headers
 
     def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
         """Yield the decoded chunk: as a whole, or, if messages may hold several rows, in parts that bound the rows in memory.
@@ -192,7 +192,7 @@ class ChunkDecoder:
         return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
 
     def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[Reason]) -> list[Reason]:
-        """Return the reasons; for unframed messages whose headers name a schema, with a hint to `framing: header`."""
+        """Return `reasons`, with a hint at `framing: header` for each unframed message whose header names a schema."""
         if self._schema_headers is None or self._joins_headers:
             return reasons
         unframed = [place for place, reason in enumerate(reasons) if reason.code.endswith(".frame")]
@@ -210,7 +210,7 @@ class ChunkDecoder:
         Appends to `rejections` the messages with a bad key or header, a timestamp outside the years 1 to 9999, or a value
         that the file format cannot hold.
         """
-        rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
+        rows, chosen, bad = self._key_and_header_columns.add_to(rows, chunk, chosen)
         if bad is not None:
             rejections.append(bad)
         rows = with_metadata(

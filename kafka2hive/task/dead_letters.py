@@ -170,7 +170,7 @@ class StoredLetters:
             None if headers is None else [(header["key"], header["value"]) for header in headers]
             for headers in stored
         ]
-        return Headers(pairs, tuple(at for at, code in enumerate(codes) if code == UNREADABLE_HEADERS))
+        return Headers(pairs, tuple(index for index, code in enumerate(codes) if code == UNREADABLE_HEADERS))
 
     def reasons(self) -> list[Reason]:
         """Return why each record is a dead letter."""
@@ -188,8 +188,8 @@ def letter_chunks(
     """Yield the letters as chunks; a chunk is within one range. Raises TableError if a letter is outside all ranges."""
     inside_ranges = 0
     for source in ranges:
-        at = source.topic_partition
-        inside = pc.and_(pc.equal(rows["topic"], at.topic), pc.equal(rows["partition"], at.number))
+        topic, number = source.topic_partition.topic, source.topic_partition.number
+        inside = pc.and_(pc.equal(rows["topic"], topic), pc.equal(rows["partition"], number))
         inside = pc.and_(inside, pc.greater_equal(rows["offset"], source.start))
         part = rows.filter(pc.and_(inside, pc.less(rows["offset"], source.end))).sort_by("offset")
         if len(part):

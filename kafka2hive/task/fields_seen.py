@@ -35,8 +35,8 @@ MOST_FIELDS = 100
 LONGEST_NAME = 128
 SAMPLE = 100
 LEAST_SAMPLE = 20
-"""The most and the least messages that are parsed of a batch, evenly spaced. Between the limits it is an eighth of the batch:
-parsing then takes less than 1 % of a task's time."""
+"""The limits of how many messages of a batch are parsed, evenly spaced. Between them, an eighth of the batch is parsed, which
+takes less than 1 % of a task's time."""
 
 Shape = tuple[str, ...]
 """The keys of an object, in their order."""
@@ -53,7 +53,7 @@ class FilledColumns:
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = lower_case_spelling if table.any_case else exact_spelling
-        self._wanted = source_tree(all_sources(table), self._spelling)
+        self._mapped = source_tree(all_sources(table), self._spelling)
         is_log = change_log_of(table.source) is not None
         fillable = (
             column.name
@@ -71,7 +71,7 @@ class FilledColumns:
     ) -> None:
         """Note a batch: `rows` were decoded from `messages`, which includes the rejected messages.
 
-        `defaults` has, by column, how many values are the column's default; a misspelled column has it in every row.
+        `defaults` counts, by column, the values that are the column's default; a misspelled column has its default in every row.
         """
         self._rows += len(rows)
         self._empty = [
@@ -89,13 +89,13 @@ class FilledColumns:
             document = orjson.loads(message)
         except orjson.JSONDecodeError:
             return
-        self._compare(document, self._wanted, ())
+        self._compare(document, self._mapped, ())
 
-    def _compare(self, value: Any, wanted: SourceTree, path: tuple[str, ...]) -> None:
+    def _compare(self, value: Any, mapped: SourceTree, path: tuple[str, ...]) -> None:
         if not isinstance(value, dict):
             return
         for key, inner in value.items():
-            known = wanted.inner.get(self._spelling(key))
+            known = mapped.inner.get(self._spelling(key))
             if known is not None:
                 if known.inner:
                     self._compare(inner, known, (*path, key))
@@ -103,6 +103,7 @@ class FilledColumns:
                 self._unmapped[path_text((*path, key))] = None
 
     def seen(self) -> ColumnsSeen:
+        """Return the columns that are empty in all rows so far and, if there are any, the JSON keys that no column takes."""
         return ColumnsSeen(self._rows, tuple(self._empty), tuple(self._unmapped) if self._empty else ())
 
 
@@ -161,9 +162,7 @@ class UnmappedFieldsOfTask:
             if name not in self._examples:
                 if len(self._examples) == MOST_FIELDS:
                     continue
-                at = np.array([position], np.int64)
-                place = TopicPartition(chunk.topics(at)[0].as_py(), chunk.numbers(at)[0].as_py())
-                self._examples[name] = place, chunk.offsets(at)[0].as_py()
+                self._examples[name] = chunk.address(position)
             self._records[name] += records
 
     def _search(

@@ -180,8 +180,8 @@ def _open(file: LetterFile, files: FileSystem) -> pq.ParquetFile:
 def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Array:
     """Return the mask of the letters to decode again: they match the reason and the time of `file`.
 
-    Two kinds of letters always stay letters. Late and out-of-range letters do if the ledger was rebuilt, because it lacks the
-    bounds that refused them. Letters without a timestamp do if the table has a column of record timestamps, because the
+    Two kinds of letters are never decoded again: late and out-of-range letters if the ledger was rebuilt, because it lacks the
+    bounds that refused them; and letters without a timestamp if the table has a column of record timestamps, because the
     record may have a timestamp that does not fit into a letter.
     """
     mask = pc.not_equal(rows["reason"], _TIMES)

@@ -27,7 +27,7 @@ FRAMED = ("avro", "protobuf", "json_schema")
 """Formats whose data a registry's serializer prefixes with a schema id."""
 VALUE_SCHEMA_ID_HEADER, KEY_SCHEMA_ID_HEADER = "__value_schema_id", "__key_schema_id"
 _HEADS = {0: HEAD, 1: GUID_HEAD}
-"""The length in bytes of the schema id in a header, including the first byte; the first byte is the key."""
+"""The length in bytes of a schema id in a header, by the value of its first byte, which is included."""
 _NO_HEAD = b"\xff"
 """Put before data whose header is malformed, so that no decoder mistakes the data's own first bytes for a schema id."""
 ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
@@ -68,7 +68,7 @@ class SchemaHeaders:
         return [text if self._head_of(pairs) else "" for pairs in headers]
 
     def _head_of(self, pairs: HeaderPairs) -> bytes:
-        """Return the header's last value, empty without it."""
+        """Return the last value of the header; empty if the record lacks the header."""
         last = b""
         for name, value in pairs or ():
             if name == self._name:
@@ -76,16 +76,16 @@ class SchemaHeaders:
         return last
 
     def _is_whole(self, head: bytes) -> bool:
-        """Return whether `head` is exactly a schema id, for Protobuf with the message's indexes. Cached."""
+        """Return whether `head` is exactly a schema id (for Protobuf, followed by the message's indexes). Answers are cached."""
         if head not in self._known:
             if len(self._known) >= 10_000:
                 self._known.clear()
             length = _HEADS.get(head[0], 0)
-            rest = head[length:]
+            after_id = head[length:]
             self._known[head] = (
                 length <= len(head)
                 and length > 0
-                and (_are_indexes(rest, self._is_zigzag) if self._is_protobuf else not rest)
+                and (_are_indexes(after_id, self._is_zigzag) if self._is_protobuf else not after_id)
             )
         return self._known[head]
 
@@ -147,7 +147,7 @@ class DecodedKeyColumns:
 
 
 class HeaderColumns:
-    """Columns that each take the value of a header. If a header repeats, the last value wins; without it, NULL."""
+    """Columns that each take the value of a header. If a header repeats, the last value wins; if it is missing, NULL."""
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes) -> None:
         """`columns` must be taken from headers. Raises ValueError for a nested type."""
@@ -264,7 +264,7 @@ def _as_key_reason(reason: Reason) -> Reason:
 
 def _are_indexes(data: bytes, is_zigzag: bool) -> bool:
     """Return whether `data` is exactly a count as varint and that many varints. A single 0 means the first message."""
-    ends = [at for at, octet in enumerate(data) if octet < 0x80]
+    ends = [index for index, octet in enumerate(data) if octet < 0x80]
     if not ends or ends[-1] != len(data) - 1 or ends[0] > 0:
         return False
     count, is_negative = (data[0] >> 1, data[0] & 1 == 1) if is_zigzag else (data[0], False)

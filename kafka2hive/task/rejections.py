@@ -37,7 +37,7 @@ def without_rejections(
 def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Reason]) -> Rejections:
     """Return each message that has a row in `bad` (row numbers, ascending) once, with the reason of its first bad row."""
     messages, first = np.unique(positions[bad], return_index=True)
-    return messages, [reasons[at] for at in first.tolist()]
+    return messages, [reasons[index] for index in first.tolist()]
 
 
 def with_reason(rejections: Rejections, code: str) -> Positions:

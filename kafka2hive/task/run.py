@@ -123,7 +123,7 @@ class Task:
         self._runs: dict[str, TableRun] = {}
         self._reader: RangeReader | None = None
         self._closing: list[TableRun] = []
-        self._again: list[TablePart] = []
+        self._to_reread: list[TablePart] = []
         most = SECOND_READS if environment.writes_files else 0
         self._second_reads = SecondReads(environment.limits.clock, most=most)
 
@@ -134,9 +134,9 @@ class Task:
         """Read all tables. Tables whose file had an ambiguous failure are re-read as new attempts."""
         try:
             yield from self._read(self._parts)
-            while self._again:
-                again, self._again = tuple(self._again), []
-                yield from self._read(again)
+            while self._to_reread:
+                parts, self._to_reread = tuple(self._to_reread), []
+                yield from self._read(parts)
         finally:
             for run in self._runs.values():
                 run.abandon()  # a run is still here only after an error
@@ -180,7 +180,7 @@ class Task:
             self._reader.drop(table)
         if isinstance(errors.error, AMBIGUOUS) and self._second_reads.may_begin(table):
             log.warning("task %d reads %s again: %s", part.index, table, errors.error)
-            self._again.append(part)
+            self._to_reread.append(part)
         else:
             yield part.failure_manifest(errors.failure)
 

@@ -97,7 +97,7 @@ ACCOUNTS = (
             "the client's position is not asked for",
             (
                 "position = max(NEVER, answer.offset)",
-                "position = self._counts[found.topic, found.partition].next",
+                "position = self._counts[answer.topic, answer.partition].next",
             ),
         ),
     ),

@@ -106,7 +106,7 @@ LEDGER = (
         ),
         (
             "another snapshot under the pending name is taken for this one",
-            ("    if committed != data:\n", "    if not there:\n"),
+            ("    if committed != data:\n", "    if not committed:\n"),
         ),
         ("what is held of a table is used for two commits", ("    owned.spend()\n", "")),
         (

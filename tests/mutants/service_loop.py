@@ -18,7 +18,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_completion.py",
         (
             "topic partitions that do not answer count as read",
-            ("if gone or len(ends) < len(wanted):", "if gone:"),
+            ("if gone or len(ends) < len(topic_partitions):", "if gone:"),
         ),
         (
             "a topic that older metadata do not list held nothing",
@@ -26,7 +26,7 @@ SERVICE_LOOP = (
         ),
         (
             "what Kafka has lost counts as read",
-            ("if gone or len(ends) < len(wanted):", "if len(ends) < len(wanted):"),
+            ("if gone or len(ends) < len(topic_partitions):", "if len(ends) < len(topic_partitions):"),
         ),
         (
             "a topic that the map does not name stops certificates",
@@ -87,8 +87,8 @@ SERVICE_LOOP = (
         (
             "what is hidden behind an open transaction counts as read",
             (
-                "{tp: logs.high[tp].offset for tp in wanted if tp in logs.high}",
-                "{tp: logs.latest[tp].offset for tp in wanted if tp in logs.latest}",
+                "{tp: logs.high[tp].offset for tp in topic_partitions if tp in logs.high}",
+                "{tp: logs.latest[tp].offset for tp in topic_partitions if tp in logs.latest}",
             ),
         ),
     ),
@@ -252,7 +252,10 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_once.py",
         (
             "an epoch's number is not compared with the ledger's",
-            ("if (at := (m.generation, m.epoch)) != next_up]:", "if (at := (m.generation, m.epoch)) == ()]:"),
+            (
+                "if (written := (m.generation, m.epoch)) != next_up]:",
+                "if (written := (m.generation, m.epoch)) == ()]:",
+            ),
         ),
     ),
     *mistakes(

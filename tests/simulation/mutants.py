@@ -1418,7 +1418,10 @@ MUTANTS = (
     _of_orders(
         "a run replays by its own map",
         REPLAYS,
-        ("        if wanted.rules != rules_digest(table.rule, self._wiring.map):\n", "        if False:\n"),
+        (
+            "        if instruction.rules != rules_digest(table.rule, self._wiring.map):\n",
+            "        if False:\n",
+        ),
     ),
     _of_orders(
         "a replay decodes letters of later epochs",

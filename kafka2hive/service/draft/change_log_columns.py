@@ -77,7 +77,7 @@ class ConnectColumns(SchemaColumns):
     def __init__(
         self, schemas: Iterable[Fields], rows: Sequence[dict[str, Any]], prefix: tuple[str, ...] = ()
     ) -> None:
-        """`prefix` is the path from the table's source to the row; only with an empty one can bytes become decimals.
+        """`prefix` is the path from the table's source to the row; bytes can become decimals only if it is empty.
 
         If the schemas differ in a field, the first one wins.
         """
@@ -147,7 +147,7 @@ class _ConnectTypes(SchemaTypes):
 
 
 def _number(text: object) -> int:
-    """Return the number of at most three digits that `text` is, otherwise -1."""
+    """Return `text` as a number if it has at most three digits, otherwise -1."""
     return int(str(text)) if str(text).isdecimal() and len(str(text)) < 4 else -1
 
 

@@ -24,7 +24,7 @@ _FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "t
 
 
 class Names:
-    """Names for columns that Hive accepts; adds a note for each key whose name differs from another one by case alone."""
+    """Names for columns that Hive accepts; adds a note for each key whose name differs from another name only in case."""
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes

@@ -43,9 +43,9 @@ Documents = Sequence[dict[str, Any] | None]
 
 def documents_of(values: Sequence[bytes]) -> Documents:
     """Return the object that each value is, or None if the JSON decoder rejects it."""
-    whole = _whole()
+    decoder = _json_checker()
     documents: list[dict[str, Any] | None] = [None] * len(values)
-    for place in whole.decode(pa.array(values, pa.binary())).accepted.to_pylist():
+    for place in decoder.decode(pa.array(values, pa.binary())).accepted.to_pylist():
         with suppress(ValueError):  # Python refuses numbers of thousands of digits
             documents[place] = json.loads(values[place])
     return documents
@@ -54,7 +54,7 @@ def documents_of(values: Sequence[bytes]) -> Documents:
 def several_per_value(values: Sequence[bytes], known: Documents) -> tuple[str, Documents] | None:
     """Return the map's `rows` (`lines` or `array`) and all objects, if most values hold several objects; otherwise None.
 
-    `known` has the values read as one object each; the result is None, too, if that fits at least as many values.
+    `known` has the values read as one object each; if that fits at least as many values, the result is None, too.
     """
     singles = sum(document is not None for document in known)
     for rows, split in (("lines", split_lines), ("array", split_arrays)):
@@ -75,7 +75,7 @@ def reasons_for_none(values: Sequence[bytes]) -> list[str]:
         if 2 * count > len(values):
             return [f"most begin as {name}: only a decoder of your own (format: plugin) can read them"]
     objects = [value for value in values if value.lstrip(b" \t\r\n").startswith(b"{")]
-    reasons = _whole().decode(pa.array(objects, pa.binary())).reasons
+    reasons = _json_checker().decode(pa.array(objects, pa.binary())).reasons
     codes = Counter(reason.code for reason in reasons)
     for code, count in codes.most_common(1):
         first = next(reason for reason in reasons if reason.code == code)
@@ -83,7 +83,7 @@ def reasons_for_none(values: Sequence[bytes]) -> list[str]:
     return []
 
 
-def _whole() -> Decoder:
+def _json_checker() -> Decoder:
     """Return a decoder with a single column that no object fills, so that it only checks the JSON."""
     return make_decoder(DecoderSpec("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())])))
 

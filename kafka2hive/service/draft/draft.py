@@ -317,7 +317,3 @@ def _rate(sample: TopicSample) -> Rate | None:
     times = np.array([-1 if time is None else time for time in sample.times_ms])
     by_partition = [times[(numbers == number) & (times >= 0)].tolist() for number in np.unique(numbers)]
     return rate_of(by_partition, sum(map(len, sample.values)) / len(sample.values))
-
-
-def _nothing(rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
-    """Ignore dead letters: format raw makes none."""

@@ -1,6 +1,6 @@
 """`kafka2hive compact`: writes the small files of complete partitions again and moves the partitions to their homes.
 
-The table's service must be stopped. It needs no Spark and no JVM.
+The table's service must be stopped. The command needs no Spark and no JVM.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -49,9 +49,10 @@ class CompactRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactedPartition:
-    """One partition: its early `files` and `rows`, and the files written of them, 0 if it was only planned or failed.
+    """One early partition: the number of its early `files`, their `rows`, and their `length` in bytes, cut into `units`.
 
-    `waits` says why it is not compacted yet, "" if it is or may be. `error` is why it failed.
+    `written_files` and `written_length` describe the files that replace them; they are 0 unless the partition was compacted.
+    `waits` says why it cannot be compacted yet; empty if it can. `error` is why its compaction failed.
     """
 
     partition: HivePartition
@@ -67,12 +68,14 @@ class CompactedPartition:
 
 @dataclass(frozen=True, slots=True)
 class CompactResult:
-    """What became of the table's early partitions. `corrected`: locations that somebody had put back in Hive.
+    """The outcome for the table's early partitions, and for moved partitions whose early places are not deleted yet.
 
-    `retired`: partitions whose early files may be deleted since this command; `deleted` of all such files were.
-    `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` registers them.
-    `refused`: why Hive does not set the location of a partition that somebody put back.
-    `problems`: why early files whose time is over are not deleted.
+    - `corrected`: partitions that somebody had put back to their early places in Hive, and that this command set right.
+    - `refused`: partitions that somebody had put back and that Hive refuses to set right, each with Hive's reason.
+    - `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` registers them.
+    - `retired`: partitions whose early places this command retired, so that their early files may be deleted.
+    - `deleted`: the number of early files of retired partitions that this command deleted.
+    - `problems`: why partitions whose time at the early place is over are not retired.
     """
 
     table: str
@@ -98,8 +101,8 @@ class CompactResult:
 def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
     """Compact a table's complete partitions, or with `plan_only` say which. Raises ServiceUnavailable, ConfigError.
 
-    A crash leaves a partition early, with orphans that the next start deletes, or moved: the next start promotes its files,
-    writes its certificate and tells Hive. A second call continues with the rest.
+    A crash leaves a partition either early, with orphans that the next start deletes, or moved; then the next start promotes
+    its files, writes its certificate and tells Hive. A second call continues with the remaining partitions.
     """
     ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
     for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
@@ -128,7 +131,7 @@ def _not_in_map(table: str) -> ConfigError:
 def _compact(
     wiring: Wiring, request: CompactRequest, view: View, *, announce: Callable[[], None]
 ) -> CompactResult:
-    outside = Outside(wiring)
+    outside = Outside(wiring, f"compact --table {request.table}")
     route = outside.tables.by_name.get(request.table)
     rule = None if route is None else route.rule
     if rule is None or rule.compact is None or rule.completion is None or outside.metastore is None:
@@ -233,17 +236,17 @@ class _Compactor:
         return self._delete(self._look(result))
 
     def _look(self, result: CompactResult) -> CompactResult:
-        """Compare the locations in Hive (K7), and retire the old places of locations that have been right long enough (K8)."""
+        """Compare locations in Hive (K7), and retire the early places of partitions whose location was right long enough (K8)."""
         watched = sorted(watched_partitions(self._owned.state))
         for first in range(0, len(watched), LOOK_SLICE):
-            at = self._wiring.ports.clock.epoch_ms() / 1000
+            asked_at = self._wiring.ports.clock.epoch_ms() / 1000
             counted = counted_partitions(self._owned.state)
             look = keep_locations(
                 self._hive, watched[first : first + LOOK_SLICE], is_counted=counted.__contains__
             )
-            result = self._keep(result, Looks(dict.fromkeys(look.right, at), look.put_back))
-            again = keep_locations(self._hive, sorted(look.put_back))
-            for each in (look, again):
+            result = self._keep(result, Looks(dict.fromkeys(look.right, asked_at), look.put_back))
+            second_look = keep_locations(self._hive, sorted(look.put_back))
+            for each in (look, second_look):
                 result = self._with_look(result, each)
             if result.error is not None:
                 break
@@ -275,10 +278,10 @@ class _Compactor:
         )
 
     def _delete(self, result: CompactResult) -> CompactResult:
-        """Delete early files until none of a retired partition is left, or the file system does not answer."""
-        while left := self._owned.state.retired:
+        """Delete the early files of retired partitions, until all are deleted or a round makes no progress."""
+        while retired := self._owned.state.retired:
             before, result = result, self._keep(result, Looks())
-            if (before.deleted, left) == (result.deleted, self._owned.state.retired):
+            if (before.deleted, retired) == (result.deleted, self._owned.state.retired):
                 break
         return result
 
@@ -291,7 +294,9 @@ class _Compactor:
             change = self._write(units, early, writer, completion.success_file)
         except StorageError as error:
             failure = TableError(
-                "compact.storage", f"{early.partition.location}: {error}", error.remedy or "again"
+                "compact.storage",
+                f"{early.partition.location}: {error}",
+                error.remedy or f"type `kafka2hive compact --table {early.partition.table}` again",
             )
             return replace(plain, error=failure)
         except (TableError, UnitDiffers) as error:
@@ -317,12 +322,12 @@ class _Compactor:
         return change
 
     def _register(self) -> frozenset[HivePartition]:
-        """Send pending registrations to Hive (K6), and record its answers. Return what stays pending."""
+        """Send pending registrations to Hive (K6), and record its answers. Return the registrations that stay pending."""
         pending = frozenset(self._owned.state.unregistered)
         if not pending:
             return pending
-        left = self._outside.register(pending).pending
-        if left != pending:
-            update = RegistrationUpdate(registered=pending - left)
+        still_pending = self._outside.register(pending).pending
+        if still_pending != pending:
+            update = RegistrationUpdate(registered=pending - still_pending)
             self._owned = publish(self._wiring.ports, self._owned, update).owned
-        return left
+        return still_pending

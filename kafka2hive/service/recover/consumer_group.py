@@ -51,7 +51,7 @@ class ConsumerGroup:
             raise ServiceUnavailable(
                 "kafka.unavailable",
                 f"the offsets of group {self.name} were not set back to {moves[0].topic_partition}@{moves[0].after}",
-                "type the same command again: it resumes where it stopped",
+                "type the same `kafka2hive reset` command again: it resumes where it stopped",
             )
 
     def _other_positions(self, table: str) -> dict[TopicPartition, int]:
@@ -65,7 +65,7 @@ class ConsumerGroup:
 
 
 def set_back_after_rebuild(group: ConsumerGroup, table: str, positions: tuple[Position, ...]) -> None:
-    """Set the group back to the positions of a rebuilt ledger, so that `run` does not take it for a restored older ledger.
+    """Set the group back to a rebuilt ledger's positions, so that `run` does not take the ledger for a restored older one.
 
     The records beyond the rebuilt positions are not in any file, so they are read again. If Kafka does not answer, a warning is
     logged; then `run` names the command that sets the group back.

@@ -14,7 +14,7 @@ from kafka2hive.service.tables.ledgers import did_you_mean
 class RegistrationOutcome:
     """The outcome of registering. `pending` are still not registered; `refusals` are Hive's errors for single partitions.
 
-    `refused` is why Hive refuses any of them; None if it refuses none, or gave no answer.
+    `refused` is one of Hive's refusals, of a whole table if there is one; None if Hive refused nothing or gave no answer.
     """
 
     pending: frozenset[HivePartition] = frozenset()
@@ -65,8 +65,8 @@ def forget(
     owned: OwnedLedger, outcome: RegistrationOutcome, named: Collection[Registration], now: str
 ) -> ForgetPlan:
     """Decide which `named` registrations to give up: only those that Hive has just refused."""
-    wanted = {p for p in outcome.pending if any(r.names(p) for r in named)}
-    given_up = sorted(wanted & outcome.refusals.keys())
+    named_pending = {p for p in outcome.pending if any(r.names(p) for r in named)}
+    given_up = sorted(named_pending & outcome.refusals.keys())
     recorded = tuple(
         ForgottenRegistration(
             partition=p,
@@ -81,14 +81,15 @@ def forget(
     refused = outcome.refused
     if refused in outcome.refusals.values():
         refused = next(iter(refusals.values()), None)
-    rest = RegistrationOutcome(outcome.pending - set(given_up), refused, refusals)
-    unclear = sorted(wanted - set(given_up))
-    if not unclear or refused is not None:
-        return ForgetPlan(recorded, rest, None)
+    remaining = RegistrationOutcome(outcome.pending - set(given_up), refused, refusals)
+    unanswered = sorted(named_pending - set(given_up))
+    if not unanswered or refused is not None:
+        return ForgetPlan(recorded, remaining, None)
     error = ServiceUnavailable(
         "hive.not_refused",
-        f"{owned.paths.table}: Hive gave no answer to the registration of {unclear[0].table} {unclear[0].path};"
-        " only one that it refuses can be given up",
-        "bring HiveServer2 back, then type the command again",
+        f"{owned.paths.table}: Hive did not answer about the registration of {unanswered[0].table} {unanswered[0].path};"
+        " only a registration that Hive refuses can be given up",
+        "bring HiveServer2 back, then type `kafka2hive recover --forget-registration"
+        f" {unanswered[0].table} {unanswered[0].path}` again",
     )
-    return ForgetPlan(recorded, rest, error)
+    return ForgetPlan(recorded, remaining, error)

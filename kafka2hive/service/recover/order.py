@@ -77,14 +77,14 @@ def give_order(
     order = new_order(wiring.ports, service, table, user_name(), instruction)
     path = inbox.give(order)
     note(f"order {instruction.kind} of {table} is given: {path}")
-    until, look_for_owner_at, owner = clock.monotonic() + seconds, -math.inf, ""
+    until, look_for_owner_at, why_waiting = clock.monotonic() + seconds, -math.inf, ""
     while True:
         if (answer := _answer(wiring, inbox, paths, order)) is not None:
             return answer
         if (now := clock.monotonic()) >= until:
             raise ServiceUnavailable(
                 "order.unanswered",
-                f"{table}: nobody has answered order {order.id} ({instruction.kind}) within {seconds:.0f} s: {owner}",
+                f"{table}: nobody has answered order {order.id} ({instruction.kind}) within {seconds:.0f} s: {why_waiting}",
                 f"nothing is lost: the order waits in {path}, and the table's owner carries it out when it can;"
                 " `kafka2hive status` shows the owner; delete that file to withdraw the order",
             )
@@ -94,9 +94,9 @@ def give_order(
                     carry_out_waiting(wiring, paths, heartbeat.begin)
                 if isinstance(instruction, ReplayLetters):
                     _withdraw(wiring, inbox, paths, order)
-            except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as taken:
-                owner = taken.message
-                note(f"waiting: {owner}")
+            except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as error:
+                why_waiting = error.message
+                note(f"waiting: {why_waiting}")
             except Kafka2HiveError:
                 note(f"the order stays in {path}; delete that file to withdraw it")
                 raise
@@ -114,13 +114,13 @@ def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) ->
         raise AmbiguousOutcome(
             "order.no_answer",
             f"{order.table}: order {order.id} cannot be taken out of {inbox.directory}",
-            "type the command again",
+            f"type the same `kafka2hive dead-letters replay --table {order.table}` command again",
         )
     running = state.replaying
     replaced = running.files if running is not None and running.order == order.id else 0
     raise NoLiveRun(
-        f"the run has ended, after it had replaced {counted(replaced, 'file')} by the order:"
-        " this command does what is left, and counts only that"
+        f"the run has ended after it replaced {counted(replaced, 'file')} for the order:"
+        " this command replays the remaining files, and counts only those"
     )
 
 
@@ -139,7 +139,7 @@ def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
     if state.service != wiring.map.service:
         raise ConfigError(
             "order.other_service",
-            f"{table} belongs to service {state.service}, the map is that of {wiring.map.service}: nothing was changed",
+            f"{table} belongs to service {state.service}, but the map is for {wiring.map.service}: nothing was changed",
             f"give the command with the map of {state.service}",
         )
     return present[table]
@@ -157,7 +157,7 @@ def _answer(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> O
         raise ConfigError(
             "order.rejected",
             f"a run does not take order {order.id} ({order.instruction.kind}) of {order.table}: nothing was done",
-            "its log says why; is it of an older version, or was it started with another map?",
+            "the run's log says why: it may be of an older version, or was started with another map",
         )
     if record is None:
         return None
@@ -196,8 +196,8 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
         waiting, _, _ = inbox.look()
     except StorageError as error:
         raise AmbiguousOutcome("order.no_answer", f"listing {inbox.directory}: {error}") from error
-    mine = [o for o in waiting if o.table == paths.table and not isinstance(o.instruction, _LEFT_TO_A_RUN)]
-    answer_orders(inbox, mine, lambda: owned.state, record)
+    orders = [o for o in waiting if o.table == paths.table and not isinstance(o.instruction, _LEFT_TO_A_RUN)]
+    answer_orders(inbox, orders, lambda: owned.state, record)
 
 
 def order_to_forget(wiring: Wiring, request: RecoverRequest) -> RecoverResult | None:

@@ -93,17 +93,17 @@ def rebuild_ledger(
         raise ManualActionRequired(
             "rebuild.untracked",
             f"{counted(len(unknown), 'file')} in {location} do not say which offsets they hold, for example {unknown[0]}",
-            "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
-            " dumped a second time",
+            "move these files away, then rebuild the ledger. Do not put them back: records after the rebuilt positions are"
+            " read again, so that rows of these files would be in the table twice",
         )
-    place = LostLedger(
+    lost_ledger = LostLedger(
         ledger_id=ledger_id,
         service=wiring.map.service,
         table=table,
         location=location,
         staging=staging_directory(location),
         now=wiring.ports.clock.now(),
-        # also if the map does not have `compact` any more
+        # needed even if the map no longer has `compact`
         closes=period_ends(rule, {file.footer.partition.path for file in ledger_files}),
         compacts=rule.compact is not None,
         retired={
@@ -115,7 +115,9 @@ def rebuild_ledger(
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
     )
-    result = rebuild(place, ledger_files, lambda r: is_accepted(acceptances, r.topic_partition, r.end), used)
+    result = rebuild(
+        lost_ledger, ledger_files, lambda r: is_accepted(acceptances, r.topic_partition, r.end), used
+    )
     _refuse_unseen_moves(files, location, table_files)
     if not plan_only:
         announce()
@@ -139,7 +141,7 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
     retired = {parent(f.path): mark for f in below if (mark := RetirementName.parse(f.name))}
     shown = [file for file in below if file.is_visible and RetirementName.parse(file.name) is None]
     visible, untracked = _read(wiring, table, shown, final=True)
-    # what late calls make again of a name that was deleted is empty, and nobody reads it there
+    # a delayed RPC may create a deleted file again at a retired place: that file is empty, and no reader looks there
     untracked = [path for path in untracked if parent(path) not in retired]
     visible += _gone(wiring, table, retired, {file.path for file in visible})
     moved = {f.name for f in visible}
@@ -179,20 +181,20 @@ def _gone(
 
 
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
-    """Raise OwnedByLiveRun if a live run may hold the lost ledger in memory, and promote what it believes to be committed."""
+    """Raise OwnedByLiveRun if a live run may have the lost ledger in memory, because it would go on promoting files by it."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     owners = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
     live = sorted(shown_process(owner) for owner in owners if not _has_stopped(wiring, owner, table))
     if live:
         raise OwnedByLiveRun(
             "ledger.owned",
-            f"a run of service {service} is alive: {', '.join(live)}; the ledger of {table} is not rebuilt beside it",
-            "stop that run first, or give --takeover when it is sure to write no more",
+            f"a run of service {service} is alive: {', '.join(live)}; the ledger of {table} is not rebuilt while it runs",
+            "stop that run first; give --takeover only if it is certain that the run writes nothing more",
         )
 
 
 def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
-    """Return whether the run has stopped the table; then it moves none of its files until the ledger exists again."""
+    """Return whether the run `owner` has stopped the table; then it moves none of the table's files before a ledger exists."""
     service_map = wiring.map
     runs = read_conditions(wiring.ports, service_map.storage.ledger_root, service_map.service, decode)
     condition = runs[owner].of(table) if owner in runs else None
@@ -200,7 +202,7 @@ def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
 
 
 def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFiles) -> None:
-    """Raise AmbiguousOutcome if a staged file has moved into a directory that had been listed before."""
+    """Raise AmbiguousOutcome if a staged file has moved into a directory that was already listed."""
     names = {s.name for s in children(files, staging_directory(location))}
     names |= {name[0].in_state("pending") for s in table_files.shown if (name := DataFileName.parse(s.name))}
     gone = [s.path for s in table_files.pending if s.name not in names]
@@ -208,7 +210,8 @@ def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFi
         raise AmbiguousOutcome(
             "rebuild.moving",
             f"{len(gone)} staged files moved while the footers were read, for example {gone[0]}",
-            "make sure that nothing writes to the table, then rebuild again; nothing was changed",
+            "make sure that nothing writes to the table, then type the same `kafka2hive recover --rebuild-ledger` command again;"
+            " nothing was changed",
         )
 
 

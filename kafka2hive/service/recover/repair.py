@@ -106,12 +106,12 @@ class Repairs:
         for path in sorted(set(remedies) - recorded, key=lambda path: not is_pattern(path)):
             candidates |= {f.final: (f, remedies[path]) for f in self._named(ledger, path)}
         paths = sorted(candidates.keys() - recorded)
-        files = [candidates[path] for path in paths]
-        places = ports.concurrency.map(lambda one: find(ports.files, ledger.paths.table, one[0]), files)
+        named = [candidates[path] for path in paths]
+        places = ports.concurrency.map(lambda entry: find(ports.files, ledger.paths.table, entry[0]), named)
         return [
-            one
-            for one, place in zip(files, places, strict=True)
-            if isinstance(place, ManualActionRequired) and not was_retired(ports.files, ledger.state, one[0])
+            (file, remedy)
+            for (file, remedy), place in zip(named, places, strict=True)
+            if isinstance(place, ManualActionRequired) and not was_retired(ports.files, ledger.state, file)
         ]
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
@@ -128,8 +128,9 @@ class Repairs:
         return replace(self.gap_repair(owned.state, gaps), files=files, losses=losses)
 
     def gap_repair(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
-        """Return the Repair that records accepted gaps and new positions, for those of their topics that this table has read.
+        """Return the Repair that records the accepted gaps in topics that this table has read, and the new positions.
 
+        It is empty if there is no such gap or Kafka and the ledger agree without it.
         Raises ManualActionRequired (the accepted gaps do not suffice), ServiceUnavailable.
         """
         topics = {gap.topic for gap in gaps} & state.topics
@@ -154,7 +155,7 @@ class Repairs:
         """Return the file with this final path, or all files that fit the pattern, each as its newest snapshot has it."""
         names = partial(is_named, path)
         pending = (file for file in ledger.state.files if names(file.final))
-        replayed = {one.path for one in ledger.state.replayed}  # of a pending snapshot, too
+        replayed = {file.path for file in ledger.state.replayed}  # also those of a pending snapshot
         earlier = find_files(self._wiring.ports.files, ledger.paths, ledger.directory, names)
         named = chain(pending, (file for file in earlier if file.final not in replayed))
         if not is_pattern(path):

@@ -73,6 +73,7 @@ class ReplayResult:
     - `files`, `account`: the number of files that are replaced, and the account of their letters.
     - `unchanged`, `unchanged_letters`: files whose chosen letters all fail again, and the number of these letters.
     - `refusals`: the reasons of letters that fail again, the most frequent first.
+    - `not_read`: files that could not be read, each with the reason; `not_read_files` counts all of them.
     - `order`: the ledger's line about the order, if a live run did the replay; then `epochs` and `refusals` are unknown.
     """
 
@@ -106,7 +107,7 @@ def replay_service(
     Raises ConfigError (no such table), NoLedger, ManualActionRequired, Fenced, AmbiguousOutcome, TableError
     (also if Hive's table does not match the map), ServiceUnavailable (also `order.unanswered`).
     """
-    outside = Outside(wiring)
+    outside = Outside(wiring, f"dead-letters replay --table {request.table}")
     settings = outside.tables.settings(request.table)
     rule = outside.tables.by_name[request.table].rule
     paths = wiring.paths(request.table)

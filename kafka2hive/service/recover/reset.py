@@ -34,7 +34,7 @@ class ResetRequest:
 
 
 class ResetStage(Enum):
-    """Return whether a reset is new, continues one that did not end, or finds no ledger."""
+    """Whether a reset is new, continues an unfinished one, or finds no ledger."""
 
     NEW = "new"
     UNFINISHED = "unfinished"
@@ -91,7 +91,9 @@ def reset(
         )
     except StorageError as error:
         raise ServiceUnavailable(
-            "storage.unavailable", f"{request.table}: {error}", "type the same command again"
+            "storage.unavailable",
+            f"{request.table}: {error}",
+            "type the same `kafka2hive reset` command again",
         ) from error
 
 
@@ -115,9 +117,8 @@ def _reset(
     elif unfinished.move_data != request.move_data:
         raise ConfigError(
             "usage.reset",
-            f"the reset of {request.table} that did not end was begun with"
-            f" {'--move-data' if unfinished.move_data else '--keep-data'}",
-            "give the same option again",
+            f"an unfinished reset of {request.table} was begun with {_option(unfinished)}",
+            f"finish it: kafka2hive reset --table {request.table} {_option(unfinished)}",
         )
     else:
         plan = _plan(wiring, group, unfinished, ResetStage.UNFINISHED)
@@ -191,6 +192,10 @@ def _plan(wiring: Wiring, group: ConsumerGroup, record: ResetRecord, stage: Rese
     )
 
 
+def _option(record: ResetRecord) -> str:
+    return "--move-data" if record.move_data else "--keep-data"
+
+
 def _nothing_read(record: ResetRecord) -> dict[TopicPartition, int]:
-    """Return position 0 for each topic partition of the ledger, as in a new one."""
+    """Return position 0 for each topic partition of the ledger that is reset."""
     return {TopicPartition(topic, number): 0 for topic, number, _ in record.positions}

@@ -60,7 +60,7 @@ class RecoveredTable:
 
     `repaired`, `gaps` and `forgotten`: the accepted losses, gaps and forgotten registrations that this call recorded.
     `resumes_at`: the positions (end = next offset) at which the next run resumes. DONE with an `error` means that the
-    table was rolled forward, but Hive refuses its partitions; ORDERED that the table's live run was asked to do it.
+    table was rolled forward, but Hive refuses its partitions. ORDERED means that the table's live run got an order to do it.
     """
 
     table: str
@@ -97,7 +97,7 @@ class RecoverResult:
 
 
 def failed_table(table: str, error: Kafka2HiveError) -> RecoveredTable:
-    """Return the outcome of a table that `error` kept from being recovered."""
+    """Return the outcome of a table that was not recovered because of `error`."""
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
     return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)
 

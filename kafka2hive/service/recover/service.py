@@ -127,7 +127,7 @@ def recover(
 def _plans(
     wiring: Wiring, request: RecoverRequest, views: list[View], kafka: Kafka | None, repairs: Repairs
 ) -> tuple[Iterator[RecoveredTable | UnreadableLedger], str | None]:
-    """Return the plans of these tables for `--plan`, and why Kafka did not answer, if so."""
+    """Return the plans of these tables for `--plan`, and the reason if Kafka did not answer."""
     routed = routed_by_ledgers(wiring, (view.state for view in views))
     look = look_at_kafka(kafka, views, routed)
     starts = StartPreview(
@@ -182,7 +182,7 @@ def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
 
 
 def _recover(wiring: Wiring, request: RecoverRequest, announce: Callable[[], None]) -> RecoverResult:
-    outside = Outside(wiring)
+    outside = Outside(wiring, "recover")
     kafka = wiring.kafka(PLAN_SECONDS) if request.plan_only else None
     repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
     return recover(
@@ -203,9 +203,9 @@ def rebuild_and_recover(
     *,
     announce: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
-    """Rebuild a table's ledger, set the consumer group (if the map has one) back to it, and recover the table.
+    """Rebuild a table's ledger, set the consumer group back to its positions if the map has a group, and recover the table.
 
-    Recovery takes the ledger over, rolls its pending epoch forward and registers its partitions, as for any other.
+    Recovery takes the ledger over, rolls its pending epoch forward and registers its partitions, as it does for any ledger.
     """
 
     def rebuild() -> list[RebuiltLedger]:
@@ -239,15 +239,19 @@ def rebuild_and_recover(
         )
         return RecoverResult((planned,))
     set_back_after_rebuild(ConsumerGroup(wiring, kafka()), table, newest.positions)
-    rest = RecoverRequest(take_over=request.take_over, tables=(table,))
-    return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, rest, announce).tables))
+    recovery = RecoverRequest(take_over=request.take_over, tables=(table,))
+    return RecoverResult(
+        tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, recovery, announce).tables)
+    )
 
 
 class Outside:
     """Hive and the map's tables for repairs and replays; connects only when needed."""
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: Wiring, command: str) -> None:
+        """`command` is what remedies tell the operator to type again, without `kafka2hive`."""
         self._wiring = wiring
+        self._command = command
         self.metastore = wiring.hive()
         self.tables = MapTables(wiring, self.metastore)
         self._catalogue = self.tables.catalogue
@@ -282,8 +286,8 @@ class Outside:
         except MetastoreUnavailable as error:
             raise ServiceUnavailable(
                 "hive.not_compared",
-                f"Hive's table {name} was not compared with the map, and nothing is committed before it is: {error}",
-                "bring HiveServer2 back, and type the command again",
+                f"Hive's table {name} could not be compared with the map, so nothing is committed: {error}",
+                f"bring HiveServer2 back, then repeat `kafka2hive {self._command}`",
             ) from error
         return tuple(self._catalogue.spec(name) for name in names)
 

@@ -39,8 +39,8 @@ def recover_table(
 
     `announce` is called before each take-over, once its checks have passed: from then on this process must have a heartbeat.
 
-    Repairs are prepared before anything is rolled forward, so that one that fails leaves the STOP unchanged. Which files are
-    lost is decided after each take-over by the state that was taken over, because another `recover` may have repaired them
+    Repairs are prepared before anything is rolled forward, so that a failed preparation leaves the STOP unchanged. Which files
+    are lost is decided after each take-over by the state that was taken over, because another `recover` may have repaired them
     since the look. Repairs are recorded right after the roll-forward. A crash between the two leaves a final epoch whose
     lost file is not recorded; `verify` names it, and the same command records it.
     """
@@ -147,7 +147,7 @@ def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Rel
         return None
     if routed is None:
         raise ConfigError(
-            "usage.no_such_table", f"--accept-location {state.table}: no rule of the map makes it"
+            "usage.no_such_table", f"--accept-location {state.table}: no rule of the map creates this table"
         )
     if same_location(routed.rule.location, state.location):
         return None
@@ -155,13 +155,14 @@ def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Rel
         raise ManualActionRequired(
             "ledger.early_partitions",
             f"{state.table}: {len(state.early)} partitions are at early places below {state.location},"
-            f" {state.early[0].partition.path} among them, and more of their data would go there",
+            f" {state.early[0].partition.path} among them, and further data of these partitions would go there",
             f"set the old location in the map until `kafka2hive compact --table {state.table}` has moved them",
         )
     if routed.rule.compact is not None:
         raise ManualActionRequired(
             "ledger.early_partitions",
             f"{state.table}: partitions that are not copied to {routed.rule.location} yet would begin at early places there",
-            "take `compact` out of the map, repeat this command, copy the partitions, and add `compact` again",
+            f"take `compact` out of the map, repeat `kafka2hive recover --accept-location {state.table}`, copy the partitions,"
+            " and add `compact` again",
         )
     return Relocation(state.location, routed.rule.location)

@@ -145,12 +145,12 @@ def contradicts(table: Table, logs: Logs) -> bool:
 
 def changed_start(table: Table) -> tuple[str, ...]:
     """Return a warning if the map's start policy changed after the first positions were committed, because it has no effect."""
-    state, wanted = table.owned.state, table.rule.start.text
+    state, start_in_map = table.owned.state, table.rule.start.text
     imported = state.start.startswith(IMPORTED_START)
-    if not state.positions or imported or state.start in (UNKNOWN_START, wanted):
+    if not state.positions or imported or state.start in (UNKNOWN_START, start_in_map):
         return ()
     return (
-        f"the map's start is {wanted} now, but the table began with {state.start}: topics with positions resume at their"
+        f"the map's start is {start_in_map} now, but the table began with {state.start}: topics with positions resume at their"
         f" positions; `kafka2hive reset --table {table.name}` starts the table over",
     )
 

@@ -139,7 +139,7 @@ class Compactions:
         self._reporter.compaction(table.name, moved=True)
 
     def _next_change(self, table: Table, work: _TableWork, units: PartitionUnits) -> Compaction | None:
-        """Return the move of the partition if it is due. An error gives its units up, and never sets the table aside."""
+        """Return the move of the partition if it is due. An error gives its units up, but never sets the table aside."""
         completion = table.rule.completion
         success_file = None if completion is None else completion.success_file
         try:
@@ -152,7 +152,8 @@ class Compactions:
         return None
 
     def order(self, backlogs: Sequence[TableBacklog], planned: Mapping[str, Sequence[OffsetRange]]) -> None:
-        """Begin a job of units, unless one is under way or a table lags: its due records are more than the epoch reads.
+        """Begin a job of units, unless one is under way or a table lags, which means that it is due and has more records than
+        the epoch reads.
 
         `planned` has the ranges of the epoch that was just planned, by table.
         """
@@ -216,10 +217,10 @@ class Compactions:
         return min(cores - 1, max(1, int(cores * options.share)))
 
     def _next_partition(self, table: Table, work: _TableWork) -> EarlyPartition | None:
-        """Return the partition to begin with: of those that may move and need not wait after a failure, that whose period ended
-        first. None: there is none, or the partition that has units may move.
+        """Return the partition to compact next; None if there is none, or if the partition that has units now may move.
 
-        Late data may come again and again, so a partition that is open again does not keep its units from the others.
+        Of the partitions that may move and need not wait after a failure, it is the one whose period ended first. If late data
+        has opened the partition that has units again, the others go first, because late data may come again and again.
         """
         now, may_move_now = self._clock.monotonic(), self._ready(table)
         if work.units is not None and any(e.partition == work.units.partition for e in may_move_now):

@@ -144,9 +144,9 @@ class CompletionTracker:
             return
         owned = table.owned
         positions = _positions(owned)
-        wanted = logs.cluster.topic_partitions(table.topics)
-        ends = {tp: logs.high[tp].offset for tp in wanted if tp in logs.high}
-        absent = {tp.topic for tp in positions.keys() - set(wanted)}
+        topic_partitions = logs.cluster.topic_partitions(table.topics)
+        ends = {tp: logs.high[tp].offset for tp in topic_partitions if tp in logs.high}
+        absent = {tp.topic for tp in positions.keys() - set(topic_partitions)}
         gone = sorted(topic for topic in absent.union(table.vanished) if _is_topic_of(table.rule, topic))
         self._warn(
             table,
@@ -155,17 +155,17 @@ class CompletionTracker:
             if gone
             else "",
         )
-        if gone or len(ends) < len(wanted):
+        if gone or len(ends) < len(topic_partitions):
             return
         before = table.completion.read_through.after(positions)
         through = before.with_target(Ends(at_ms, ends)).after(positions)
         table.completion = replace(table.completion, read_through=through)
 
     def ask_for_news(self, table: Table, ending: bool) -> Completeness | NoTracking | None:
-        """Return the completeness that needs a snapshot of its own, or None.
+        """Return the completeness to record in a separate snapshot; None if it can wait for the next change.
 
-        It needs one if a partition became complete, or if the map dropped `completion`. The policy is asked every ASK_SECONDS,
-        and if the run is `ending`.
+        It cannot wait if a partition became complete, or if the map no longer has `completion`. The policy is asked every
+        ASK_SECONDS, and if the run is `ending`.
         """
         answer = self._ask(table, None, ending)
         return None if isinstance(answer, Completeness) and not answer.complete else answer
@@ -243,12 +243,12 @@ class CompletionTracker:
         self._warn(table, _POLICY, "")
         return complete, decider.name
 
-    def _warn(self, table: Table, about: str, text: str) -> None:
+    def _warn(self, table: Table, subject: str, text: str) -> None:
         """Set the table's warning about this subject; an empty text clears it."""
         texts = (f"no partition becomes complete: {text}",) if text else ()
-        if texts and table.warnings.get(about) != texts:
+        if texts and table.warnings.get(subject) != texts:
             log.warning("%s: %s", table.name, texts[0])
-        table.warnings[about] = texts
+        table.warnings[subject] = texts
 
 
 def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:

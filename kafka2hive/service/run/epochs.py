@@ -306,7 +306,7 @@ class EpochLoop:
         return self._steps.map_tables(tables, read)
 
     def _reliable_offsets(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
-        """Return the offsets for each table: `seen`, or a new look if the ledger contradicts it, since its ids may be old."""
+        """Return the offsets for each table: `seen`, or a new look if `seen` contradicts the ledger, since it may be old."""
         doubtful = [table for table in tables if contradicts(table, seen.of(table.name))]
         newer = (
             dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))

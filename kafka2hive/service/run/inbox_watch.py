@@ -94,8 +94,8 @@ class InboxWatch:
             if (first := next_replay(to_replay, unread, table.owned.state)) is not None:
                 replays.begin(table, first)
 
-        held = [owned_tables.tables[name] for name in sorted(by_table)]
-        steps.map_tables([table for table in held if isinstance(table.ownership, Owned)], answer)
+        with_orders = [owned_tables.tables[name] for name in sorted(by_table)]
+        steps.map_tables([table for table in with_orders if isinstance(table.ownership, Owned)], answer)
 
     def done(self, order: Order) -> None:
         """Move an order that a snapshot records out of the inbox, and look again soon, because the table may have more."""

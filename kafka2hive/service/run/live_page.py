@@ -18,9 +18,9 @@ _KAFKA_SECONDS = 5.0
 
 
 class LivePage:
-    """Makes the page in the thread of the request. Further requests meanwhile wait for the same page.
+    """Makes the page in the thread of the request. Requests that come meanwhile wait for the same page.
 
-    It reads the ledgers and asks Kafka as `report` does, with clients of its own and without a lock of the run.
+    It reads the ledgers and asks Kafka as `report` does, with separate clients and without the run's lock.
     """
 
     def __init__(self, wiring: Wiring, run_epochs: Iterable[RunEpoch]) -> None:

@@ -67,7 +67,7 @@ class MissingOffsets:
     """Topic partitions for which the last look returned no offsets, by table; at most TRIES looks are made for them."""
 
     def __init__(self) -> None:
-        self._in_vain = 0
+        self._failed_tries = 0
         self._missing: dict[str, tuple[TopicPartition, ...]] = {}
 
     def __bool__(self) -> bool:
@@ -82,12 +82,12 @@ class MissingOffsets:
     def ask_again_at(self, now: float) -> float | None:
         """Return when to look again, on the clock of `now`; None if all is known or was asked TRIES times.
 
-        Each call counts as a try in vain, so it must be called only if nothing else is due.
+        Each call counts as a failed try, so it must be called only if nothing else is due.
         """
         if not self._missing:
             return None
-        self._in_vain += 1
-        return now + ASK_AGAIN_SECONDS if self._in_vain < TRIES else None
+        self._failed_tries += 1
+        return now + ASK_AGAIN_SECONDS if self._failed_tries < TRIES else None
 
     def errors(self) -> dict[str, TableError]:
         return {table: no_answer(table, tps) for table, tps in self._missing.items()}

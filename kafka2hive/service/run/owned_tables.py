@@ -120,7 +120,7 @@ class OwnedTables:
         return read
 
     def _note_conflicts(self, routes: TopicRoutes) -> None:
-        """Log new conflicts, and warn their tables. A table that several topics claim, but no ledger decides, reads nothing."""
+        """Log new conflicts, and warn their tables. A table that several topics claim reads nothing until its ledger exists."""
         self.conflicts = routes.conflicts
         for conflict in routes.conflicts:
             log.log(

@@ -124,13 +124,13 @@ class Replays:
         log.info(text, table.name, order.id, order.given_by, known.through)
         self._works[table.name] = self._work(order, order.instruction, owned, known)
 
-    def _check(self, table: Table, wanted: ReplayLetters, done: str) -> None:
+    def _check(self, table: Table, instruction: ReplayLetters, done: str) -> None:
         """Raise ConfigError if this run cannot carry the order out; the message ends with `done`, the order's progress."""
-        if wanted.rules != rules_digest(table.rule, self._wiring.map):
+        if instruction.rules != rules_digest(table.rule, self._wiring.map):
             raise ConfigError(
                 "order.other_map",
                 f"{table.name}: the run's map has different rules for the table than the command's map: {done}",
-                "restart the run with the new map, then type the command again",
+                f"restart the run with the new map, then type `kafka2hive dead-letters replay --table {table.name}` again",
             )
         if table.rule.sql is not None:
             raise ConfigError(
@@ -138,15 +138,17 @@ class Replays:
                 f"{table.name} has `sql`, so its dead letters cannot be replayed: {done}",
             )
         try:
-            if wanted.since:
-                datetime.fromisoformat(wanted.since)
+            if instruction.since:
+                datetime.fromisoformat(instruction.since)
         except ValueError as error:
-            raise ConfigError("usage.since", f"--since {wanted.since}: {error}: {done}") from error
+            raise ConfigError("usage.since", f"--since {instruction.since}: {error}: {done}") from error
 
-    def _work(self, order: Order, wanted: ReplayLetters, owned: OwnedLedger, running: RunningReplay) -> _Work:
+    def _work(
+        self, order: Order, instruction: ReplayLetters, owned: OwnedLedger, running: RunningReplay
+    ) -> _Work:
         letters = Letters(owned.state, running.through)
         return _Work(
-            order, wanted, owned.generation.number, running, self._new_search(owned, letters), letters
+            order, instruction, owned.generation.number, running, self._new_search(owned, letters), letters
         )
 
     def _new_search(self, owned: OwnedLedger, letters: Letters) -> Iterator[Letters]:
@@ -241,8 +243,8 @@ class Replays:
             letters, size = letters + letter_file.file.rows, size + letter_file.file.length
             if plans and (letters > BATCH_LETTERS or size > BATCH_BYTES):
                 break
-            wanted = work.instruction
-            task = letter_file.task(owned.state, owned, now_ms, wanted.reason, wanted.since)
+            instruction = work.instruction
+            task = letter_file.task(owned.state, owned, now_ms, instruction.reason, instruction.since)
             plans.append(TaskPlan(index, (task,)))
             work.in_flight[index] = letter_file.file
         return plans

@@ -91,12 +91,12 @@ class RegistryEvolution(Evolution):
                     "report it: a bug; the records stay in Kafka, and the table waits",
                 )
             return None
-        at, epoch = self._wiring.ports.clock.now(), table.owned.ledger.next_epoch
+        now, epoch = self._wiring.ports.clock.now(), table.owned.ledger.next_epoch
         for column, schema in difference.columns:
             log.info(
                 "%s: column %s %s is added: schema with %s", table.name, column.name, column.type, schema
             )
-        return NewColumns(added=difference.added(at, epoch), registered=table.owned.registered)
+        return NewColumns(added=difference.added(now, epoch), registered=table.owned.registered)
 
     def takes(self, table: Table, error: Kafka2HiveError) -> bool:
         if (

@@ -140,7 +140,7 @@ class Run:
             on_stop=units.drop,
         )
         query.start()
-        gc.freeze()  # the objects of the start live until the end, so that visiting them is wasted time
+        gc.freeze()  # the objects of the start live until the end, so visiting them would waste time
         parts.liveness.ready(f"dumping {counted(len(parts.owned_tables.tables), 'table')}")
         log.info("the query runs %.1f s after the start", parts.watcher.seconds)
         ended = query.run_until(self._signals.stop, lambda: self._tick(loop))

@@ -72,8 +72,8 @@ def begin_ledger(
 ) -> None:
     """Create a table's ledger (R1). `tables` are all tables of the service. A second call changes nothing.
 
-    A crash leaves what `init` says. Raises ManualActionRequired if the owner marker or the group's offsets show that the table
-    had a ledger before; AmbiguousOutcome, TableError, ServiceUnavailable.
+    A crash leaves what a crash in `init` leaves. Raises ManualActionRequired if the owner marker or the group's offsets show
+    that the table had a ledger before; AmbiguousOutcome, TableError, ServiceUnavailable.
     """
     refuse_vanished_ledger(wiring.ports.files, table.location, table.paths.table_directory)
     lost_ledger.refuse_lost_positions(table, tables)
@@ -150,7 +150,7 @@ class _Import:
             return None
 
     def _commit(self, table: MapTable, placed: Collection[PlacedOffset], *, is_new: bool) -> None:
-        """Commit the positions in a snapshot without files, as a run commits those of the map's `start`."""
+        """Commit the positions in a snapshot without files, as a run commits the positions of the map's `start`."""
         ports = self.wiring.ports
         if is_new:
             begin_ledger(self.wiring, self.lost_ledger, table, self.tables)
@@ -185,7 +185,7 @@ class _Import:
 
 
 def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
-    """Create the ledgers that are missing. It needs Kafka's topics (for patterns) and the group's offsets (rule R1).
+    """Create the missing ledgers. Kafka is asked for its topics (for patterns) and the group's offsets (rule R1).
 
     Raises ServiceUnavailable if Kafka does not answer.
     """

@@ -82,6 +82,7 @@ class KafkaView:
     """By table, its take-over, and the leader epochs of its logs at the last comparison of the last records read."""
 
     def cluster(self, fresh: bool = False) -> ClusterView:
+        """Return the metadata of the cluster: new if `fresh`, otherwise at most METADATA_SECONDS old."""
         now = self.clock.monotonic()
         if self._cluster is None or fresh or now - self._asked_at > METADATA_SECONDS:
             asked_at_ms = self.clock.epoch_ms()
@@ -253,6 +254,6 @@ def with_last_read(kafka: Kafka, state: Snapshot, logs: Logs) -> Logs:
         raise ServiceUnavailable(
             "kafka.unavailable",
             f"Kafka does not return the record {topic_partition}@{offset}",
-            "check that this topic partition has a leader, then type the command again",
+            "check that this topic partition has a leader, then type the same `kafka2hive recover` command again",
         )
     return replace(logs, last_read={tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None})

@@ -73,7 +73,7 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
 
 
 def no_answer_about(subject: str, error: StorageError) -> ServiceUnavailable:
-    """Return the error of a command to which the file system did not answer about `subject`."""
+    """Return the error of a command that got no answer from the file system about `subject`."""
     remedy = error.remedy or "type the command again"
     return ServiceUnavailable("storage.unavailable", f"{subject}: {error}", remedy)
 
@@ -130,15 +130,15 @@ def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
 
 
 def vanished_ledgers(
-    wiring: Wiring, wanted: Collection[str], present: set[str]
+    wiring: Wiring, tables: Collection[str], present: set[str]
 ) -> list[tuple[str, Kafka2HiveError]]:
     """Return errors for tables of the map whose owner marker exists, but whose ledger is gone.
 
-    `present` are the tables with ledgers; `wanted` restricts the check if it is not empty.
+    `present` are the tables with ledgers; `tables`, if not empty, are the only tables to check.
     """
     errors: list[tuple[str, Kafka2HiveError]] = []
     for name, rule in literal_rules(wiring).items():
-        if name in present or (wanted and name not in wanted):
+        if name in present or (tables and name not in tables):
             continue
         try:
             refuse_vanished_ledger(wiring.ports.files, rule.location, wiring.paths(name).table_directory)
@@ -163,9 +163,9 @@ def no_such_table(name: str, known: Collection[str]) -> ConfigError:
     )
 
 
-def refuse_unknown(wanted: Collection[str], tables: Collection[str]) -> None:
-    """Raise ConfigError if one of `wanted` is not among `tables`, which are the map's."""
-    for name in wanted:
+def refuse_unknown(named: Collection[str], tables: Collection[str]) -> None:
+    """Raise ConfigError if one of the `named` tables is not among `tables`, which are the map's."""
+    for name in named:
         if name not in tables:
             raise ConfigError("usage.no_such_table", f"{name} is not in the map", did_you_mean(name, tables))
 

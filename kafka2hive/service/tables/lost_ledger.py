@@ -48,8 +48,8 @@ class LostLedgerCheck:
         if self._group is None:
             return
         with self._asking:
-            wanted = self._topics_of_round().topic_partitions(table.topics)
-        offsets = self._kafka.group_offsets(self._group, wanted)
+            topic_partitions = self._topics_of_round().topic_partitions(table.topics)
+        offsets = self._kafka.group_offsets(self._group, topic_partitions)
         unexplained, unreadable = self._unexplained(table, tables, offsets)
         if unexplained:
             tp, offset = min(unexplained.items())
@@ -89,18 +89,18 @@ class LostLedgerCheck:
         if not unexplained:
             return
         tp, offset = min(unexplained.items())
-        at = positions.get(tp, 0)
+        position = positions.get(tp, 0)
         may_explain = [u for u in unreadable if u.table in _sharing(table, tables)]
         if may_explain:
             log.warning(
                 "%s: the ledger is at %s@%d, but group %s has read up to %d: somebody may have restored an older"
                 " ledger%s",
-                *(table.name, tp, at, self._group, offset, _not_read(may_explain)),
+                *(table.name, tp, position, self._group, offset, _not_read(may_explain)),
             )
             return
         set_back = (
-            f"if no record from {at} on was dumped: `kafka-consumer-groups --group {self._group}"
-            f" --topic {tp.topic}:{tp.number} --reset-offsets --to-offset {at} --execute`"
+            f"if no record from {position} on was dumped: `kafka-consumer-groups --group {self._group}"
+            f" --topic {tp.topic}:{tp.number} --reset-offsets --to-offset {position} --execute`"
         )
         rebuild = (
             f"restore the newer ledger; or move {table.paths.table_directory} away and rebuild it from the files"
@@ -108,7 +108,7 @@ class LostLedgerCheck:
         )
         raise ManualActionRequired(
             "ledger.restored",
-            f"{table.name}: the ledger is at {tp}@{at}, but group {self._group} has read up to {offset}: somebody"
+            f"{table.name}: the ledger is at {tp}@{position}, but group {self._group} has read up to {offset}: somebody"
             f" restored an older ledger, and a run would read the records since then again{_not_read(unreadable)}",
             f"{set_back}; or {rebuild}" if state.owner == REBUILT else f"{rebuild}; or, {set_back}",
         )
@@ -121,7 +121,7 @@ class LostLedgerCheck:
         """
         with self._asking:
             try:
-                wanted = set() if self._silent else self._ask(table, tables)
+                of_table = set() if self._silent else self._ask(table, tables)
             except ServiceUnavailable as error:
                 self._silent = True
                 log.warning(
@@ -130,8 +130,8 @@ class LostLedgerCheck:
                     self._group,
                     error.message,
                 )
-                wanted = set()
-            return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
+                of_table = set()
+            return {tp: offset for tp in of_table if (offset := self._asked[tp]) is not None}
 
     def _ask(self, table: MapTable, tables: Collection[MapTable]) -> set[TopicPartition]:
         """Request the group's offsets, and return the table's topic partitions. Raises ServiceUnavailable."""
@@ -140,12 +140,12 @@ class LostLedgerCheck:
         def topic_partitions(readers: Iterable[MapTable]) -> set[TopicPartition]:
             return set(cluster.topic_partitions({name for reader in readers for name in reader.topics}))
 
-        wanted = topic_partitions([table])
-        if wanted - self._asked.keys():
+        of_table = topic_partitions([table])
+        if of_table - self._asked.keys():
             new = topic_partitions([table, *tables]) - self._asked.keys()
             offsets = self._kafka.group_offsets(self._group or "", sorted(new))
             self._asked.update({tp: offsets.get(tp) for tp in new})
-        return wanted
+        return of_table
 
     def _topics_of_round(self) -> ClusterView:
         """List Kafka's topics, without ids, once for all tables of a round. Raises ServiceUnavailable."""

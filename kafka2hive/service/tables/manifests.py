@@ -27,7 +27,7 @@ from kafka2hive.plan.contract import (
 )
 
 FLOOR_RECORDS = 100
-"""The fewest records of which the share of dead letters is checked: one of three does not show that the map is wrong."""
+"""The share of dead letters is checked from this many records on, because one of three does not show that the map is wrong."""
 _MOST_REASONS = 3
 
 
@@ -53,7 +53,7 @@ class Outcome:
 def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLedger) -> None:
     """Check that the tasks wrote for the next epoch of the ledger. Raises Kafka2HiveError (a bug: the run must end)."""
     next_up = (ledger.generation.number, ledger.next_epoch)
-    if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
+    if strays := [written for m in manifests if (written := (m.generation, m.epoch)) != next_up]:
         raise Kafka2HiveError(
             "task.wrong_epoch",
             f"{table}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]}, but the next commit is of"

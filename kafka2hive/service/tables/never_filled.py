@@ -38,7 +38,7 @@ class NeverFilled:
 class _ColumnsOfTable:
     """What one table's records have left empty since the run began.
 
-    `unmapped`: paths that no column takes, as an ordered set. `enough`: no more records come, so those read decide.
+    `unmapped`: paths that no column takes, as an ordered set. `enough`: no more records come, so the records read so far decide.
     """
 
     rows: int = 0
@@ -63,7 +63,7 @@ class _ColumnsOfTable:
         if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS:
             return empty
         likely = never_filled(empty, self.columns, self.unmapped, _NEARLY_EQUAL)
-        return tuple(one.column for one in likely if one.nearest)
+        return tuple(entry.column for entry in likely if entry.nearest)
 
 
 class ColumnWatch:

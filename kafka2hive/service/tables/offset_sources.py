@@ -219,7 +219,7 @@ def _json_values(text: str) -> Iterator[dict[str, object]]:
 
 
 def _object(value: object) -> dict[str, object] | None:
-    """Return the JSON object that `value` is, or whose text it is; otherwise None."""
+    """Return `value` if it is a JSON object, the object if `value` is the text of one; otherwise None."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)

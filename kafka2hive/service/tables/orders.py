@@ -121,12 +121,13 @@ def _given_up(
                 named.partition, {p.path for p in state.unregistered if p.table == named.hive_table}
             ),
         )
-    if unclear := [p for p in pending if p not in refusals]:
+    if not_refused := [p for p in pending if p not in refusals]:
         raise ServiceUnavailable(
             "hive.not_refused",
-            f"{state.table}: Hive has not refused the registration of {unclear[0].table} {unclear[0].path};"
+            f"{state.table}: Hive has not refused the registration of {not_refused[0].table} {not_refused[0].path};"
             " only a refused registration can be given up",
-            "see what `kafka2hive status` says about Hive, then type the command again",
+            "see what `kafka2hive status` says about Hive, then type `kafka2hive recover --forget-registration"
+            f" {not_refused[0].table} {not_refused[0].path}` again",
         )
     return tuple(
         ForgottenRegistration(

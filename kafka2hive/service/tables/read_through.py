@@ -46,9 +46,9 @@ class ReadThrough:
 def event_bounds(rule: TableRule, state: Snapshot) -> EventBounds | None:
     """Return the bounds of event time for the epoch after `state`, which is still to be planned; None if the map has none.
 
-    Late is what comes after the ledger was read through a time that is at least the completion's delay after its period's
-    end. Both `state` and the bound of an earlier epoch are in the ledger, so the bound goes back neither by a restart nor by
-    a longer delay in the map.
+    A row is late if it comes after the table was read through a time that is `completion.delay` or more after the end of the
+    row's period. This time and the bound of an earlier epoch are in the ledger, so neither a restart nor a longer delay in the
+    map moves the bound back.
     """
     bounds = replace(
         bounds_of_map(rule.bucketing, 0) or EventBounds(), late_before_ms=_late_before(rule, state)
@@ -57,7 +57,7 @@ def event_bounds(rule: TableRule, state: Snapshot) -> EventBounds | None:
 
 
 def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:
-    """Return the bounds without the one of late rows, which depends on the ledger; None if the map has none."""
+    """Return the map's bounds without the bound of late rows, which depends on the ledger; None if the map has none."""
     future, past = bucketing.max_future_seconds, bucketing.max_past_seconds
     if (future, past) == (None, None):
         return None

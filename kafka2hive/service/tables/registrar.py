@@ -43,7 +43,7 @@ class RefusedByHive:
 
 @dataclass(frozen=True, slots=True)
 class LocationsCorrected:
-    """A statement had put the locations of these partitions back, and the registrar has corrected them."""
+    """A statement had put the locations of these partitions back. The registrar has corrected them, or will (K8)."""
 
     partitions: frozenset[HivePartition]
 
@@ -206,7 +206,7 @@ class Registrar:
                 self._to_look_at = sorted(frozenset[HivePartition]().union(*self._watched.values()))
         if not due:
             due, self._to_look_at = self._to_look_at[:LOOK_SLICE], self._to_look_at[LOOK_SLICE:]
-        at = self._clock.epoch_ms() / 1000
+        asked_at = self._clock.epoch_ms() / 1000
         check = keep_locations(self._metastore, due, self._is_watched, self._is_counted)
         for partition, why in check.refused.items():
             log.warning("Hive refuses the location of %s %s: %s", partition.table, partition.path, why)
@@ -217,7 +217,7 @@ class Registrar:
             if check.corrected or check.put_back:
                 self._events.append(LocationsCorrected(check.corrected | check.put_back))
             if check.right or check.put_back:
-                self._events.append(LocationsLooked(check.right, check.put_back, at))
+                self._events.append(LocationsLooked(check.right, check.put_back, asked_at))
         return bool(self._to_look_at)
 
     def _due(self) -> frozenset[HivePartition]:

@@ -43,7 +43,7 @@ class FileOfLetters:
         reason: str,
         since: str,
     ) -> TableTask:
-        """Return the task that decodes the file's letters for the next epoch of `owned`. If it is None, only to count them.
+        """Return the task that decodes the file's letters for the next epoch of `owned`; None: the results are only counted.
 
         `reason` and `since` restrict the letters, as in LetterFile.
         """
@@ -195,7 +195,7 @@ class ReplayCounts:
     def result(self) -> str:
         """The counts as text for the order's line in the ledger."""
         account = {name: getattr(self.account, attribute) for name, attribute in _COUNTS.items()}
-        counts_of_files = {name: getattr(self, name) for name in _OWN}
+        counts_of_files = {name: getattr(self, name) for name in _COUNTS_OF_FILES}
         return f"{ORDER_DONE} {orjson.dumps({'files': self.files} | account | counts_of_files).decode()}"
 
     @staticmethod
@@ -203,13 +203,13 @@ class ReplayCounts:
         """Return the counts in the result of an order that was carried out."""
         counts: dict[str, Any] = orjson.loads(result.removeprefix(ORDER_DONE))
         account = OffsetAccounting(**{attribute: counts[name] for name, attribute in _COUNTS.items()})
-        counts_of_files = {name: counts[name] for name in _OWN} | {
+        counts_of_files = {name: counts[name] for name in _COUNTS_OF_FILES} | {
             "not_read": tuple(map(tuple, counts["not_read"]))
         }
         return ReplayCounts(files=counts["files"], account=account, **counts_of_files)
 
 
-_OWN = tuple(f.name for f in fields(ReplayCounts) if f.name not in ("files", "account"))
+_COUNTS_OF_FILES = tuple(f.name for f in fields(ReplayCounts) if f.name not in ("files", "account"))
 
 
 def rules_digest(rule: TableRule, service_map: ServiceMap) -> str:

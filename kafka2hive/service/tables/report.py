@@ -47,7 +47,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """One epoch of the run. `tables` are all its tables; `tasks` is how many tasks read it, `most_tasks` how many could."""
+    """One epoch of the run. `tables` are all its tables; `tasks` is the number of its tasks, `most_tasks` the limit."""
 
     number: int
     reports: tuple[TableReport, ...]

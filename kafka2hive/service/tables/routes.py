@@ -28,16 +28,16 @@ class TopicRoutes:
     conflicts: tuple[RouteConflict, ...] = ()
     complete: bool = True
 
-    def select(self, wanted: Collection[str], *others: str) -> "TopicRoutes":
-        """Return only the tables and conflicts that `wanted` names; all if it is empty.
+    def select(self, names: Collection[str], *others: str) -> "TopicRoutes":
+        """Return only the tables and conflicts with these names; all if there are no names.
 
-        Raises ConfigError (`usage.no_such_table`) if it names a table that is neither here nor among `others`.
+        Raises ConfigError (`usage.no_such_table`) for a name that is neither here nor among `others`.
         """
-        refuse_unknown(wanted, {*(t.name for t in self.tables), *(c.table for c in self.conflicts), *others})
-        if not wanted:
+        refuse_unknown(names, {*(t.name for t in self.tables), *(c.table for c in self.conflicts), *others})
+        if not names:
             return self
-        tables = tuple(table for table in self.tables if table.name in wanted)
-        conflicts = tuple(conflict for conflict in self.conflicts if conflict.table in wanted)
+        tables = tuple(table for table in self.tables if table.name in names)
+        conflicts = tuple(conflict for conflict in self.conflicts if conflict.table in names)
         return replace(self, tables=tables, conflicts=conflicts)
 
 

@@ -55,9 +55,9 @@ class PendingFiles:
     problem: ManualActionRequired | None = None
 
 
-def pending_files(files: FileSystem, table: str, wanted: Iterable[DataFile]) -> PendingFiles:
+def pending_files(files: FileSystem, table: str, expected: Iterable[DataFile]) -> PendingFiles:
     """Search for the files as a roll-forward would, without moving them. Raises StorageError."""
-    states = [find(files, table, file) for file in wanted]
+    states = [find(files, table, file) for file in expected]
     return PendingFiles(
         states.count(FileState.STAGED),
         states.count(FileState.MOVED),

@@ -139,7 +139,7 @@ class CompletionProgress:
 
 @dataclass(frozen=True, slots=True)
 class HeldRecords:
-    """`records` offsets of a table are behind open transactions; the longest has waited since `since_ms` (wall clock)."""
+    """Open transactions hold back `records` offsets of a table, the earliest transaction since `since_ms` (wall clock)."""
 
     records: int = 0
     since_ms: int | None = None

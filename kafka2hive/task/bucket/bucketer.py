@@ -179,10 +179,10 @@ class _Refusals:
     def note_buckets(self, codes: npt.NDArray[np.int64], buckets: Sequence[int | Reason]) -> None:
         """Note the rows whose entry in `buckets` is a reason; `codes` has the index into `buckets` per row."""
         numbers = np.zeros(len(buckets), np.int32)
-        for at, bucket in enumerate(buckets):
+        for index, bucket in enumerate(buckets):
             if isinstance(bucket, Reason):
                 self._reasons.append(bucket)
-                numbers[at] = len(self._reasons)
+                numbers[index] = len(self._reasons)
         if self._reasons:
             self._reason_numbers = np.where(self.mask, self._reason_numbers, numbers[codes])
 

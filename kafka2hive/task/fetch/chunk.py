@@ -84,9 +84,8 @@ class Chunk:
 
     def address(self, position: int) -> tuple[TopicPartition, int]:
         """Return the topic partition and the offset of a record."""
-        at = np.array([position], np.int64)
         segment = self.segments[int(np.searchsorted(self.bounds(), position, side="right"))]
-        return segment.range.topic_partition, self.offsets(at)[0].as_py()
+        return segment.range.topic_partition, self.offsets(np.array([position], np.int64))[0].as_py()
 
     def topics(self, positions: Positions | None = None) -> pa.StringArray:
         names = pa.array([segment.range.topic_partition.topic for segment in self.segments], pa.string())

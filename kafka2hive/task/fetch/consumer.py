@@ -76,7 +76,7 @@ class ConsumerPort(Protocol):
         ...
 
     def position(self, assignments: list[Assignment]) -> list[Assignment]:
-        """Return for each the offset after the last message that `consume` returned, below 0 before the first message."""
+        """Return, by assignment, the offset after the last message that `consume` returned; below 0 before the first message."""
         ...
 
     def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
@@ -144,7 +144,7 @@ class TaskConsumer:
     """A consumer for assigned topic partitions, without a consumer group.
 
     `last_error` is the text of the client's last error. `complaints` has errors about single topic partitions that do not
-    come as messages (unknown topic partition, access denied); the key is librdkafka's name for it, "topic [number]".
+    come as messages (unknown topic partition, access denied), by librdkafka's name of the topic partition, "topic [number]".
     Raises ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka rejects the properties.
     """
 

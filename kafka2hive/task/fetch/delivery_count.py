@@ -40,7 +40,7 @@ class _Count:
     absent: int = 0
     position: int = NEVER
     log_end: int = NEVER
-    given_up: bool = False
+    is_released: bool = False
 
     def advance_to(self, offset: int, records: int = 0) -> None:
         """Note that every offset below `offset` was delivered or is absent; `records` of them lie inside the range."""
@@ -96,13 +96,13 @@ class CountedConsumer:
 
     def _note_positions(self, keys: Sequence[Key]) -> None:
         """Note the client's positions, which it forgets when they are unassigned."""
-        released = [key for key in keys if key in self._counts and not self._counts[key].given_up]
+        released = [key for key in keys if key in self._counts and not self._counts[key].is_released]
         if not released:
             return
         for answer in self._consumer.position([Assignment(topic, number) for topic, number in released]):
             self._counts[answer.topic, answer.partition].position = max(NEVER, answer.offset)
         for key in released:
-            self._counts[key].given_up = True
+            self._counts[key].is_released = True
 
     def consume(self, count: int, seconds: float) -> Batch:
         """Return at most `count` records and events, after at most `seconds`.

@@ -78,7 +78,7 @@ class _Held:
     compact: int = 0
 
     def compact_new(self) -> None:
-        """Join the records that came since the last call, and free the deliveries that hold much more than these records.
+        """Join the records that came since the last call, and free deliveries that are much larger than these records.
 
         `compact` is how many items of `records` earlier calls have joined.
         """
@@ -97,7 +97,7 @@ class Fetch:
         stall_seconds: float,
         progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """`progress` is called at every poll, so that the watchdog leaves the limit on waiting to `stall_seconds`."""
+        """`progress` is called at every poll, even an empty one: `stall_seconds` limits the waiting, not the watchdog."""
         self._consumer = consumer
         self._stall_seconds = stall_seconds
         self._progress = progress
@@ -157,7 +157,7 @@ class Fetch:
         self._consumer.unassign()
 
     def _batch_size(self) -> int:
-        """Return how many messages to request. If it exceeded what can come, the client would wait in vain."""
+        """Return how many messages to request: at most as many as can still come, or the client would wait for the others."""
         remaining = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
         return max(1, min(CHUNK_RECORDS, remaining, int(CHUNK_BYTES / self._mean_bytes)))
 

@@ -60,8 +60,8 @@ class RangeReader:
         for table in [table for table, waves_left in self._waves_left.items() if not waves_left]:
             yield from self._end(table)
         for wave in self._waves:
-            if wanted := [request for request in wave if request.table in self._waves_left]:
-                yield from self._read(wanted)
+            if requests := [request for request in wave if request.table in self._waves_left]:
+                yield from self._read(requests)
 
     def drop(self, table: str) -> None:
         """Yield no more events of this table."""
@@ -102,10 +102,10 @@ def waves(requests: Sequence[RangeRequest]) -> list[list[RangeRequest]]:
         topic_partition = request.range.topic_partition
         if not len(request.range):
             continue
-        at = next((n for n, seen in enumerate(used) if topic_partition not in seen), len(used))
-        if at == len(used):
+        number = next((n for n, seen in enumerate(used) if topic_partition not in seen), len(used))
+        if number == len(used):
             result.append([])
             used.append(set())
-        result[at].append(request)
-        used[at].add(topic_partition)
+        result[number].append(request)
+        used[number].add(topic_partition)
     return result

@@ -211,7 +211,9 @@ class MessageRecords:
     def headers(self, positions: Positions | None) -> Headers:
         chosen = range(len(self)) if positions is None else positions.tolist()
         pairs = list(map(self._headers_at, chosen))
-        return Headers(pairs, tuple(at for at, position in enumerate(chosen) if position in self._unreadable))
+        return Headers(
+            pairs, tuple(index for index, position in enumerate(chosen) if position in self._unreadable)
+        )
 
     def _headers_at(self, position: int) -> HeaderPairs:
         if position in self._unreadable:

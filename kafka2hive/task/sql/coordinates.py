@@ -44,19 +44,20 @@ class Arrivals:
         """Return the index of the range, the offset and the timestamp of each row.
 
         Raises TableError (`sql.coordinates`) if a row comes twice, because the SELECT multiplies rows. Raises
-        AccountingMismatch if a row is outside this task's ranges, which is a bug: accepted SELECTs cannot cause it.
+        AccountingMismatch if a row has lost its coordinates or is outside this task's ranges: a bug, which no accepted SELECT
+        can cause.
         """
         tasks, numbers, offsets, times = (column.field(name) for name in ("task", "range", "offset", "time"))
         if column.null_count or tasks.null_count or numbers.null_count or offsets.null_count:
             raise AccountingMismatch(f"{self._table}: a row of the SELECT has lost its offset")
         range_indexes = numbers.to_numpy(zero_copy_only=False).astype(np.int64)
-        at = offsets.to_numpy(zero_copy_only=False)
+        offset_array = offsets.to_numpy(zero_copy_only=False)
         if (tasks.to_numpy(zero_copy_only=False) != self._task).any() or (
             len(range_indexes) and not 0 <= range_indexes.min() <= range_indexes.max() < len(self._ranges)
         ):
             raise AccountingMismatch(f"{self._table}: the SELECT gave task {self._task} rows of another task")
         for number in np.unique(range_indexes).tolist():
-            self._note_range(number, at[range_indexes == number])
+            self._note_range(number, offset_array[range_indexes == number])
         return range_indexes, offsets, times
 
     def _note_range(self, number: int, offsets: Positions) -> None:

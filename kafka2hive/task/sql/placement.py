@@ -36,7 +36,7 @@ MOST_UNWRITABLE_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PlacedBatch:
-    """Rows with the columns of the files. Per row: `ids` indexes its bucket's path, `range_indexes` its range; and its offset."""
+    """Rows with the columns of the files; per row the index of its bucket's path (`ids`), of its range, and its offset."""
 
     rows: pa.RecordBatch
     ids: BucketIds
@@ -92,8 +92,12 @@ class PlacedRows:
         kept = assigned.ids != NO_BUCKET
         if not kept.all():
             rows, places = rows.filter(pa.array(kept)), places[kept]
-        at = offsets.to_numpy(zero_copy_only=False)[places]
-        return PlacedBatch(rows.select(self.schema.names), assigned.ids[kept], range_indexes[places], at)
+        return PlacedBatch(
+            rows=rows.select(self.schema.names),
+            ids=assigned.ids[kept],
+            range_indexes=range_indexes[places],
+            offsets=offsets.to_numpy(zero_copy_only=False)[places],
+        )
 
     def _refuse(
         self, range_indexes: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
@@ -182,9 +186,9 @@ class UnwritableRows:
         Raises TableError if Kafka no longer has all of them.
         """
         spans = {
-            OffsetRange(source.topic_partition, min(wanted), max(wanted) + 1): wanted
-            for source, wanted in zip(self._ranges, self._reasons, strict=True)
-            if wanted
+            OffsetRange(source.topic_partition, min(reasons), max(reasons) + 1): reasons
+            for source, reasons in zip(self._ranges, self._reasons, strict=True)
+            if reasons
         }
         reader = RangeReader(
             environment.consumer(),
@@ -217,9 +221,9 @@ def _letters_in(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tu
     reasons: list[Reason] = []
     start = 0
     for segment in chunk.segments:
-        wanted = spans[segment.range]
+        reasons_by_offset = spans[segment.range]
         for position in range(start, start + segment.count):
-            reason = wanted.get(offsets[position])
+            reason = reasons_by_offset.get(offsets[position])
             if reason is not None:
                 positions.append(position)
                 reasons.append(reason)

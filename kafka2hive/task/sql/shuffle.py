@@ -29,7 +29,8 @@ MOVED = pa.struct(
         ("attempt", pa.int64()),
     ]
 )
-"""A row's way: the part that writes it, its bucket's path, its range's index in the whole epoch, its offset, the sender."""
+"""What travels with a row: the part that writes it, its bucket's path, its range's index in the whole epoch, its offset, and
+the attempt that sent it."""
 
 ROWS_TOGETHER = 100_000
 """The rows of one bucket in one task that go to the same part, because fewer rows would not justify another file."""

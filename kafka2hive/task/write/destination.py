@@ -1,6 +1,6 @@
 """The destination of a task's rows: the files' directories, names and footers, and the sink that takes the rows.
 
-A sink writes files (table_writer.py), or is a command that shows the rows and writes nothing.
+A sink writes files (table_writer.py), or passes the rows to a command, which shows them and writes nothing.
 """
 
 from collections.abc import Callable, Sequence

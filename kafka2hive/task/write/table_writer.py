@@ -119,10 +119,10 @@ class TableWriter:
 
     def _keep_back(self, ended: tuple[str, StagedFile] | None) -> None:
         """Let `ended` wait; write the footer of the file that waited before, and let a thread close, sync and rename it."""
-        before, self._last_ended = self._last_ended, ended
-        if before is None:
+        waiting, self._last_ended = self._last_ended, ended
+        if waiting is None:
             return
-        path, file = before
+        path, file = waiting
         try:
             file.end(self._destination.footer(path, file.rows, self._accounts).metadata())
         except WRITE_ERRORS:

@@ -408,9 +408,7 @@ def test_the_command_outlives_two_runs_that_end_before_they_answer(dumped: Dumpe
             if notes[-1] == "a run is alive, so it gets an order":
                 runs[-1].kill()
                 runs[-1].wait()
-            elif (
-                notes[-1] == "the run has ended, after it had replaced 0 files by the order" and len(runs) < 2
-            ):
+            elif notes[-1] == "the run has ended after it replaced 0 files for the order" and len(runs) < 2:
                 runs.append(stack.enter_context(beating_owner(dumped.map, TABLE)))
 
         wiring = wire(load_map(str(dumped.map), {}))
