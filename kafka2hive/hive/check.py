@@ -43,7 +43,7 @@ Difference = tuple[str, str]
 
 
 def check_table(spec: TableSpec, table: TableDescription) -> None:
-    """Raise TableError if Hive's table does not match the map; it lists every difference, with the code of the first (`hive.*`).
+    """Raise TableError if Hive's table does not match the map: with all differences, and the code of the first (`hive.*`).
 
     Columns that only Hive has are allowed and read as NULL. If `spec.columns` is empty, Hive's columns are not compared.
     """
@@ -87,7 +87,10 @@ def _format(spec: TableSpec, table: TableDescription) -> list[Difference]:
 
 
 def _structs_of_others(spec: TableSpec) -> list[str]:
-    """Hive matches struct fields in Avro files case-sensitively, but describes all of them in lower case."""
+    """Return a difference for each column with a struct, whose fields' case another tool has chosen and Hive does not show.
+
+    Hive matches struct fields in Avro files case-sensitively, but describes all of them in lower case.
+    """
     return [
         f"column {column.name} holds a struct: if the table was created with capital letters in the fields' names, which Hive"
         " does not show, Hive would read NULL, because the map's Avro files have these names in lower case"
@@ -106,7 +109,10 @@ def _partition_columns(spec: TableSpec, table: TableDescription) -> list[Differe
 
 
 def _partition_types(spec: TableSpec, table: TableDescription) -> list[Difference]:
-    """Compare the types before any commit, because Hive refuses a value of another type only at the registration."""
+    """Return the partition columns whose types cannot hold the values of the bucket path.
+
+    Hive itself would refuse such a value only at the registration, after the commit.
+    """
     templates = dict(level.partition("=")[::2] for level in spec.bucket_path.split("/"))
     columns = {column.name.lower(): _normalise(column.type) for column in spec.columns}
     return [
@@ -136,7 +142,7 @@ def _columns(spec: TableSpec, table: TableDescription) -> list[Difference]:
 
 
 def _order(spec: TableSpec, table: TableDescription) -> list[str]:
-    """Hive matches the columns of such a file by position and ignores their names."""
+    """Return the difference in the columns' order, for formats whose columns Hive matches by position and not by name."""
     ours = [column.name.lower() for column in spec.columns]
     theirs = [column.name.lower() for column in table.columns]
     if theirs[: len(ours)] == ours:
@@ -148,7 +154,7 @@ def _order(spec: TableSpec, table: TableDescription) -> list[str]:
 
 
 def _change_of_columns(spec: TableSpec, table: TableDescription) -> str:
-    """Return a remedy with the statements that give Hive's table the map's columns; "" if a type cannot be changed so."""
+    """Return a remedy with the statements that give Hive's table the map's columns; "" if Hive cannot change a type so."""
     present = {column.name.lower(): column for column in table.columns}
     changes = []
     for column in spec.columns:
@@ -215,7 +221,7 @@ class Alterations:
 def alterations(spec: TableSpec, table: TableDescription) -> Alterations:
     """Return the columns to add to Hive's table, and those to widen in it.
 
-    Raises TableError if it would not match the map even with these changes.
+    Raises TableError if Hive's table would not match the map even with these changes.
     """
     present = {column.name.lower(): column for column in table.columns}
     added = tuple(column for column in spec.columns if column.name.lower() not in present)

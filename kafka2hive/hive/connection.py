@@ -25,15 +25,15 @@ class Connection:
 
     def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
         """Return why the login failed, from an error at opening; None if the server may just be unavailable."""
-        at = f"HiveServer2 at {self._options.host}:{self._options.port}"
+        server = f"HiveServer2 at {self._options.host}:{self._options.port}"
         if self._login is not None and self._login.error is not None:
-            return self._kerberos_refusal(at, self._login)
+            return self._kerberos_refusal(server, self._login)
         tls_error = _ssl_error(error)
         if tls_error is not None:
-            return HiveLoginRefused(f"{at}: TLS: {_reason_of_tls(tls_error, self._options)}")
+            return HiveLoginRefused(f"{server}: TLS: {_reason_of_tls(tls_error, self._options)}")
         if self._options.http_path is not None:
-            return _http_refusal(at, error, self._options)
-        return _server_refusal(at, str(error), self._options)
+            return _http_refusal(server, error, self._options)
+        return _server_refusal(server, str(error), self._options)
 
     def _transport(self) -> Any:
         from thrift.transport.TTransport import TBufferedTransport
@@ -76,11 +76,11 @@ class Connection:
         from kafka2hive.hive.transport import HttpTransport
 
         options = self._options
-        at, seconds = (options.host, options.port), options.timeout_seconds
+        address, seconds = (options.host, options.port), options.timeout_seconds
         connection = (
-            HTTPSConnection(*at, timeout=seconds, context=hive_tls(options.ca_file))
+            HTTPSConnection(*address, timeout=seconds, context=hive_tls(options.ca_file))
             if options.ssl
-            else HTTPConnection(*at, timeout=seconds)
+            else HTTPConnection(*address, timeout=seconds)
         )
         return HttpTransport(connection, path, self._negotiate if options.auth == "KERBEROS" else self._basic)
 
@@ -89,7 +89,7 @@ class Connection:
         return f"Basic {b64encode(user.encode()).decode()}"
 
     def _negotiate(self) -> str:
-        """Return a header with a new Kerberos token, since the server accepts each once. Raises TTransportException."""
+        """Return a header with a new Kerberos token, since the server accepts a token only once. Raises TTransportException."""
         from thrift.transport.TTransport import TTransportException
 
         login = self._gssapi()
@@ -111,15 +111,15 @@ class Connection:
         self._login = GssapiClient(context, options.qop)
         return self._login
 
-    def _kerberos_refusal(self, at: str, login: GssapiClient) -> MetastoreUnavailable:
+    def _kerberos_refusal(self, server: str, login: GssapiClient) -> MetastoreUnavailable:
         error = login.error
         if isinstance(error, ProtectionRefused):
             return HiveLoginRefused(
-                f"{at}: {error}: correct qop in hive.url, or hive.server2.thrift.sasl.qop"
+                f"{server}: {error}: correct qop in hive.url, or hive.server2.thrift.sasl.qop"
             )
         assert error is not None
         known = meaning(error.minor)
-        text = f"{at} as {self._options.service}@{self._options.host}: Kerberos login failed: {error}"
+        text = f"{server} as {self._options.service}@{self._options.host}: Kerberos login failed: {error}"
         if known is None:
             return HiveLoginRefused(text)
         return (MetastoreUnavailable if known.is_outage else HiveLoginRefused)(f"{text}: {known.remedy}")
@@ -147,41 +147,41 @@ def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
     return f"{error.reason or error}: does the server speak TLS (hive.server2.use.SSL)? If not, leave ssl=true out"
 
 
-def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return why the login failed, from the HTTP status; None if the status does not mention it."""
+def _http_refusal(server: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
+    """Return why the login failed, from the HTTP status; None if the status is not about the login."""
     from http.client import BadStatusLine
 
     from kafka2hive.hive.transport import HttpRefusal
 
     if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
         return HiveLoginRefused(
-            f"{at} does not speak HTTP: leave transport=http out, or correct port and ssl in hive.url"
+            f"{server} does not speak HTTP: leave transport=http out, or correct port and ssl in hive.url"
         )
     if not isinstance(error, HttpRefusal):
         return None
     if error.status in (404, 405):  # HiveServer2 itself answers 405
         return HiveLoginRefused(
-            f"{at} has no path {options.http_path}: correct http_path in hive.url ({error})"
+            f"{server} has no path {options.http_path}: correct http_path in hive.url ({error})"
         )
     if error.status not in (401, 403):
         return None
     if options.auth == "KERBEROS":
-        return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED} ({error})")
+        return HiveLoginRefused(f"{server} refuses the ticket: {_TICKET_REFUSED} ({error})")
     return HiveLoginRefused(
-        f"{at} refuses user {options.user}: correct auth and the user in hive.url, and hive.password ({error})"
+        f"{server} refuses user {options.user}: correct auth and the user in hive.url, and hive.password ({error})"
     )
 
 
-def _server_refusal(at: str, text: str, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return why the login failed, from HiveServer2's answer to SASL; None if it does not mention it."""
+def _server_refusal(server: str, text: str, options: HiveOptions) -> HiveLoginRefused | None:
+    """Return why the login failed, from HiveServer2's answer to SASL; None if the answer is not about the login."""
     if "Unsupported mechanism" in text or "mechanism" in text.lower():
         return HiveLoginRefused(
-            f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"
+            f"{server} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"
         )
     if "Error validating the login" in text or "AuthenticationException" in text:
         return HiveLoginRefused(
-            f"{at} refuses user {options.user}: correct the user in hive.url, and hive.password"
+            f"{server} refuses user {options.user}: correct the user in hive.url, and hive.password"
         )
     if "GSS initiate failed" in text:
-        return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED}")
+        return HiveLoginRefused(f"{server} refuses the ticket: {_TICKET_REFUSED}")
     return None

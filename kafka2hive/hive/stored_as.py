@@ -24,7 +24,7 @@ class StoredAs:
     by_place: bool = False
 
     def difference(self, table: TableDescription) -> str | None:
-        """Return why the table does not have this format; None if it has, or if Hive does not describe it."""
+        """Return why the table does not have this format; None if it does, or if Hive does not describe the format."""
         if not table.input_format:
             return None
         if self.input_format not in table.input_format.rpartition(".")[2].lower():

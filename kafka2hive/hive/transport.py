@@ -56,7 +56,7 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]
 
 
 class TlsSocket(TSSLSocket):  # type: ignore[misc]
-    """A TLS socket that may be closed before it is open, for which thrift's raises AttributeError."""
+    """A TLS socket that may be closed before it is open; thrift's socket raises AttributeError then."""
 
     def close(self) -> None:
         """Close the connection, if there is one."""

@@ -15,7 +15,7 @@ from kafka2hive.config.machine import GSSAPI_LIBRARY
 _INITIATE: Final = 1
 _CONTINUE_NEEDED: Final = 1
 _MUTUAL, _REPLAY, _SEQUENCE, _CONFIDENTIALITY, _INTEGRITY = 2, 4, 8, 16, 32
-_WANTED: Final = _MUTUAL | _REPLAY | _SEQUENCE | _CONFIDENTIALITY | _INTEGRITY
+_REQUESTED: Final = _MUTUAL | _REPLAY | _SEQUENCE | _CONFIDENTIALITY | _INTEGRITY
 _ERRORS: Final = 0xFFFF0000
 _OF_GSSAPI, _OF_MECHANISM = 1, 2
 _KERBEROS_OID = ctypes.create_string_buffer(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02", 9)
@@ -164,7 +164,7 @@ class Context:
             byref(self._handle),
             self._service.handle,
             byref(_KERBEROS),
-            c_uint32(_WANTED),
+            c_uint32(_REQUESTED),
             c_uint32(0),
             None,
             byref(input_buffer) if challenge else None,

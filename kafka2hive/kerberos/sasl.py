@@ -113,7 +113,7 @@ class GssapiClient:
         # one byte with a bit per layer, and three bytes with the length of the longest frame
         offer, _ = self._open_context.unwrap(challenge)
         if len(offer) != 4:
-            raise GssError("the server offers no protection as RFC 4752 wants it", 0)
+            raise GssError("the server's offer of protection does not have the form of RFC 4752", 0)
         self._layer = chosen_layer(offer[0], self._qop)
         longest = _MOST_BYTES if self._layer > 1 else 0
         return self._open_context.wrap(struct.pack(">I", self._layer << 24 | longest), encrypt=False)
@@ -144,8 +144,8 @@ class GssapiClient:
 
 def chosen_layer(offered: int, qop: str | None) -> int:
     """Return the bit of `qop`, or of the strongest layer that is offered. Raises ProtectionRefused."""
-    wanted = LAYERS.values() if qop is None else [LAYERS[qop]]
-    fitting = [layer for layer in wanted if layer & offered]
+    acceptable = LAYERS.values() if qop is None else [LAYERS[qop]]
+    fitting = [layer for layer in acceptable if layer & offered]
     if not fitting:
         names = [name for name, layer in LAYERS.items() if layer & offered]
         raise ProtectionRefused(

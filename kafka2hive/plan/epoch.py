@@ -14,7 +14,7 @@ from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableTask, TaskPlan
 
 TASK_BYTES_AT_LEAST = 16 * 1024 * 1024
-"""The least bytes worth a task of their own: a task costs 33-44 ms and reads about 70 MB/s, so below this size the fixed
+"""The least bytes that are worth a separate task: a task costs 33-44 ms and reads about 70 MB/s, so below this size the fixed
 cost is noticeable, and more tasks would make more and smaller files."""
 RANGE_OVERHEAD_BYTES = 64 * 1024
 """Each range costs about a millisecond at the broker, in which this many bytes could be read."""
@@ -203,18 +203,18 @@ def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePi
         current, room = [], goal
 
     for whole in piece.ranges:
-        rest = whole
-        while len(finished) < pieces - 1 and weigh((rest,), bytes_per_record) > room:
+        remaining = whole
+        while len(finished) < pieces - 1 and weigh((remaining,), bytes_per_record) > room:
             fits = int((room - RANGE_OVERHEAD_BYTES) / bytes_per_record)
             if fits >= 1:
-                middle = rest.start + fits
-                current.append(OffsetRange(rest.topic_partition, rest.start, middle))
-                rest = OffsetRange(rest.topic_partition, middle, rest.end)
+                middle = remaining.start + fits
+                current.append(OffsetRange(remaining.topic_partition, remaining.start, middle))
+                remaining = OffsetRange(remaining.topic_partition, middle, remaining.end)
             elif not current:
                 break  # not even the overhead fits, and an empty piece would be useless
             close()
-        current.append(rest)
-        room -= weigh((rest,), bytes_per_record)
+        current.append(remaining)
+        room -= weigh((remaining,), bytes_per_record)
     close()
     return finished
 

@@ -30,9 +30,9 @@ class FailureIsolation:
         """Return the state after the job of an epoch with these tables failed (after Spark's own attempts)."""
         tables = frozenset(tables)
         if self.groups:
-            current, *rest = self.groups
+            current, *others = self.groups
             # a table of the group that was not planned cannot be the cause
-            return self._narrow((current & tables) or current, tuple(rest))
+            return self._narrow((current & tables) or current, tuple(others))
         if self.failed_once:
             suspected = self.failed_once | tables
             return replace(self, failed_once=_NONE, suspected=suspected)._narrow(suspected, ())
@@ -56,9 +56,9 @@ class FailureIsolation:
         """Return whether a search among several tables found all of them failing: the cause is then not a table."""
         return not self.groups and len(self.suspected) > 1 and self.suspected <= self.failing
 
-    def _narrow(self, failed: frozenset[str], rest: tuple[frozenset[str], ...]) -> "FailureIsolation":
+    def _narrow(self, failed: frozenset[str], others: tuple[frozenset[str], ...]) -> "FailureIsolation":
         if len(failed) == 1:
-            return replace(self, groups=rest, failing=self.failing | failed)
+            return replace(self, groups=others, failing=self.failing | failed)
         names = sorted(failed)
         middle = len(names) // 2
-        return replace(self, groups=(frozenset(names[:middle]), frozenset(names[middle:]), *rest))
+        return replace(self, groups=(frozenset(names[:middle]), frozenset(names[middle:]), *others))

@@ -36,7 +36,7 @@ from kafka2hive.spark.submission import (
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError
 
-#: After these another attempt would end in the same way, or compete with another run. The systemd unit has the same list.
+#: After these exit codes another attempt would end in the same way, or compete with another run; as in the systemd unit.
 PERMANENT = frozenset({ExitCode.USAGE, ExitCode.OWNED, ExitCode.FENCED, ExitCode.STOP, ExitCode.CONFIG})
 _APPLICATION = re.compile(r"\bapplication_\d+_\d+\b")
 _STATE = re.compile(r"Application report for (application_\d+_\d+) \(state: (\w+)\)")
@@ -49,7 +49,7 @@ _BLOCK_BYTES = 4 << 20
 
 @dataclass(slots=True)
 class ApplicationReport:
-    """What spark-submit has printed so far; `exit_code` is that of `run`, None if YARN does not know it.
+    """What spark-submit has printed so far; `exit_code` is the exit code of `run`, None if YARN does not know it.
 
     `final` is YARN's final status, empty before the end; `lines` are the last lines.
     """
@@ -145,8 +145,8 @@ def submit(
 def pack_uri(service_map: ServiceMap, pack: str) -> tuple[str, Path | None]:
     """Return where nodes fetch a pack, and the local file that must be uploaded there first.
 
-    That is below the map's ledger root, under a name with the pack's digest, so that nodes keep it from one application to the
-    next. If the storage is not HDFS, Spark itself uploads it. Raises ConfigError (`pack.unreadable`, `submit.pack`).
+    The place is below the map's ledger root, under a name with the pack's digest, so that nodes keep it from one application
+    to the next. If the storage is not HDFS, Spark itself uploads it. Raises ConfigError (`pack.unreadable`, `submit.pack`).
     """
     if pack.startswith("hdfs://"):
         return pack, None
@@ -175,7 +175,7 @@ def _require_same_versions(pack: Pack, file: Path) -> None:
 
 
 def upload(files: FileSystem, source: Path, target: str) -> bool:
-    """Copy a local file to `target` on the storage unless it exists; return whether it was copied.
+    """Copy a local file to `target` on the storage unless `target` exists; return whether the file was copied.
 
     A crash leaves a file `.in-progress`, which is never read. Raises ServiceUnavailable (`submit.upload`).
     """
@@ -183,7 +183,7 @@ def upload(files: FileSystem, source: Path, target: str) -> bool:
     try:
         with suppress(NotFound):
             files.stat(target)
-            return False  # it got its name by a rename, so it is whole
+            return False  # the target got its name by a rename, so it is whole
         files.mkdirs(target.rpartition("/")[0])
         writer = files.create(part)
         with source.open("rb") as content:

@@ -49,11 +49,11 @@ def make_option(file: Path) -> str:
 
 
 def archive_stem(environment: Mapping[str, str]) -> Path | None:
-    """Return the path of the archive for this Java, this Spark and this class path, without its end.
+    """Return the path of the archive for this Java, this Spark and this class path, without the end of its name.
 
     The name is `<installation>-spark-<version>-java-<version>-<vendor>-<state>`, and `-<bytes>.jsa` follows.
-    `installation` is a digest of the paths of Spark, Java and the other parts of the class path, `state` one of their
-    contents. None if Java has no `release` file, there is no Spark, or the user has no home directory.
+    `installation` is a digest of the paths of Spark, Java and the other parts of the class path, `state` a digest of
+    their contents. None if Java has no `release` file, there is no Spark, or the user has no home directory.
     """
     launcher, cache = java_launcher(), cache_directory(environment)
     if launcher is None or cache is None:
@@ -81,7 +81,7 @@ def finished_name(stem: Path, length: int) -> Path:
 
 
 def find_archive(stem: Path) -> Path | None:
-    """Return the archive, None unless there is a whole one that only this user and root can have written."""
+    """Return the archive; None if there is no whole archive that only this user or root can have written."""
     return next((file for file in stem.parent.glob(f"{stem.name}-*.jsa") if _is_sound(stem, file)), None)
 
 

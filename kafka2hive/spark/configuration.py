@@ -80,7 +80,7 @@ def cores_to_use(cores: int, conf: Mapping[str, str]) -> int:
 def hdfs_user() -> str | None:
     """Return the user as whom this process uses HDFS without Kerberos, None if the system has no name for the user.
 
-    Tasks must use the same one, although executors may run as another user.
+    Tasks must use the same user, although executors may run as another user.
     """
     if named := os.environ.get("HADOOP_USER_NAME"):
         return named

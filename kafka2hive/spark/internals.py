@@ -176,7 +176,7 @@ def leave_numpy_out() -> None:
 
 
 def silence_accumulators(context: "SparkContext") -> None:
-    """Stop pyspark's accumulator server from printing a stack when the JVM is gone: our errors report it, if it is one."""
+    """Stop pyspark's accumulator server from printing a stack when the JVM is gone: our errors report it if it is an error."""
     _of(context, "_accumulatorServer").handle_error = _ignore_error
 
 

@@ -88,7 +88,7 @@ class UnitJobs:
         return session_slots(self._spark, {}, tasks_per_core=1)
 
     def begin(self, orders: Sequence[UnitOrder]) -> None:
-        """Begin a job, if `drop` was not called. `take` must have returned the end of the one before."""
+        """Begin a job, if `drop` was not called. `take` must have returned the end of the previous job."""
         with self._changed:
             self._orders = list(orders)
             if self._thread is None:
@@ -103,7 +103,7 @@ class UnitJobs:
             return end
 
     def drop(self) -> None:
-        """Cancel the job that is under way and begin no other one. Its files are orphans. It does not wait."""
+        """Cancel the job under way, whose files become orphans, and begin no further job. Does not wait for its end."""
         with self._changed:
             self._dropped = True
             self._changed.notify()

@@ -254,7 +254,7 @@ def not_started(reason: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "spark.start",
         f"Spark did not start: {reason}",
-        "Spark needs Java 17 or later (java -version); what it printed is in the log",
+        "Spark needs Java 17 or later (java -version); what Spark printed is in the log",
     )
 
 
@@ -287,7 +287,7 @@ class SparkOutput:
         self._thread.start()
 
     def close_writer(self) -> None:
-        """Close this process's end for writing once the JVM has its own, so that the pipe closes with the last of the others."""
+        """Close this process's writing end once the JVM has its own, so that the pipe ends with the last process that writes."""
         os.close(self.writing)
 
     def wait(self) -> None:

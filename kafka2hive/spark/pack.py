@@ -139,7 +139,7 @@ def read_pack(file: Path) -> Pack:
             first = archive.next()
             member = archive.extractfile(first) if first is not None and first.name == DESCRIPTION else None
             if member is None:
-                raise _unreadable(file, "it is no pack of kafka2hive")
+                raise _unreadable(file, "it is not a pack of kafka2hive")
             return Pack(**json.loads(member.read()))
     except (OSError, EOFError, tarfile.TarError, ValueError, TypeError) as error:
         raise _unreadable(file, getattr(error, "strerror", None) or str(error)) from error

@@ -96,15 +96,15 @@ def packages() -> list[Distribution]:
 
 
 def requirements(lines: Iterable[str], extras: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield name, extras, and whether it must be installed, of the requirements that apply with these extras.
+    """Yield the requirements that apply with these extras: the name, its extras, and whether it must be installed.
 
-    One with a marker (an extra, a version of Python) need not be installed.
+    A requirement with a marker (an extra, a version of Python) need not be installed.
     """
-    wanted = {_plain(extra) for extra in extras}
+    chosen_extras = {_plain(extra) for extra in extras}
     for line in lines:
         requirement, _, marker = line.partition(";")
         of_extra = _EXTRA.search(marker)
-        if of_extra and _plain(of_extra[1]) not in wanted:
+        if of_extra and _plain(of_extra[1]) not in chosen_extras:
             continue
         if match := _REQUIREMENT.match(requirement):
             more = tuple(_plain(extra) for extra in (match[2] or "").split(",") if extra.strip())
@@ -136,7 +136,7 @@ def _interpreter() -> dict[str, Path]:
 def _standard_library() -> dict[str, Path]:
     home = Path(sysconfig.get_path("stdlib"))
     if not (home / "os.py").is_file():
-        raise _no_place(f"Python's standard library is no directory ({home})", "use another Python")
+        raise _no_place(f"Python's standard library is not a directory ({home})", "use another Python")
     files = {}
     for path in home.rglob("*"):
         within = path.relative_to(home)
@@ -148,11 +148,15 @@ def _standard_library() -> dict[str, Path]:
 def _files_of_package(package: Distribution) -> Mapping[str, Path]:
     """Return the package's files within site-packages; only the metadata of kafka2hive, as it may be a checkout."""
     files = {}
-    own = _plain(package.metadata["Name"]) == "kafka2hive"
+    is_kafka2hive = _plain(package.metadata["Name"]) == "kafka2hive"
     for file in package.files or ():
         source = Path(str(package.locate_file(file)))
         is_metadata = file.parts[0].endswith(".dist-info")
-        if ".." in file.parts or (own and not is_metadata) or file.name in ("direct_url.json", "RECORD"):
+        if (
+            ".." in file.parts
+            or (is_kafka2hive and not is_metadata)
+            or file.name in ("direct_url.json", "RECORD")
+        ):
             continue
         if source.is_file() and (is_metadata or _is_used(Path(*file.parts))):
             files[f"{PACKAGES}/{file}"] = source

@@ -69,7 +69,7 @@ class Planner(Protocol):
 
 
 class PlanGate:
-    """A planner that passes on to another one until it is closed. An epoch is under way from its planning until `end_epoch`."""
+    """A planner that asks another planner until it is closed. An epoch is under way from its planning until `end_epoch`."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -224,7 +224,7 @@ class DumpQuery:
         return self.stop()
 
     def stop(self) -> QueryEnd:
-        """Plan no further epoch, give the epoch under way `stop_seconds`, then abandon it. Returns within twice that.
+        """Plan no further epoch, give the epoch under way `stop_seconds`, then abandon it. Returns within twice this time.
 
         An abandoned epoch leaves only orphans. Only the listener commits; if it is running because the tasks have ended,
         this method waits for it and does not interrupt it.

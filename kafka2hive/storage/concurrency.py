@@ -21,7 +21,7 @@ class CallTimeout(Exception):
 
 
 class TooManyStuck(Exception):
-    """The call was not made, because as many as allowed already hang."""
+    """The call was not made, because as many calls as are allowed already hang."""
 
 
 class Sequential:

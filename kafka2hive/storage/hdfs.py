@@ -31,14 +31,14 @@ FAILOVER_DEFAULTS = {
     "dfs.client.failover.sleep.base.millis": "100",
     "dfs.client.failover.sleep.max.millis": "1000",
 }
-"""With these, a call to a dead NameNode waits about 6.5 s (measured in the ADR), with hdfs-native's defaults three minutes.
+"""With these, a call to a dead NameNode waits about 6.5 s (measured in the ADR), not three minutes as with hdfs-native's own.
 
 That is long enough for a graceful failover during the call, and short enough for the caller to retry.
 """
 _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 """Changes that a NameNode acknowledges only after its journal has them.
 
-It may answer from memory the mkdirs of an existing directory and the delete of a missing file.
+The mkdirs of an existing directory and the delete of a missing file may be answered from memory.
 """
 _NO_QUOTA = 1 << 62
 
@@ -289,7 +289,7 @@ class HdfsFileSystem:
     def _prove(self, session: HdfsSession, path: str) -> None:
         """Have the NameNode acknowledge a change at `path`, or at its nearest existing parent, before a read is trusted.
 
-        A NameNode applies a change in memory first, and answers reads from memory. One that was suspended while another
+        A NameNode applies a change in memory first, and answers reads from memory. A NameNode that was suspended while another
         became active carries out the requests in its sockets when it resumes, and shows their effects to readers, until its
         journal refuses them and it ends. A NameNode that acknowledges a change has every earlier one in its journal. The read
         that follows goes over the same connection, and so to the same NameNode unless that one fails in between. The change
@@ -352,5 +352,5 @@ class HdfsFileSystem:
 
 
 def _left(quota: int, used: int) -> int | None:
-    """Return what a quota leaves; None if there is none, which a NameNode shows as -1 or as the greatest number."""
+    """Return the unused part of a quota; None if there is no quota, which a NameNode shows as -1 or as the greatest number."""
     return None if quota < 0 or quota >= _NO_QUOTA else max(quota - used, 0)

@@ -60,12 +60,10 @@ _TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's: see
 _CUT_OFF = "RPC listener disconnected"
 _CLOSED_AT_LOGIN = "early eof"
 _NO_RULE = (
-    "see the log of the NameNode: it closes the connection so if hadoop.security.auth_to_local has no rule for the"
+    "see the log of the NameNode: it closes the connection like this if hadoop.security.auth_to_local has no rule for the"
     ' principal ("No rules applied to ..")'
 )
-_KERBEROS_HINT = (
-    "; a NameNode with Kerberos does so to a client without: does the map lack the section kerberos?"
-)
+_KERBEROS_HINT = "; a NameNode that requires Kerberos does this to a client without it: does the map lack the section kerberos?"
 _WRONG_REQUEST = frozenset(
     {"PathIsNotEmptyDirectoryException", "InvalidPathException", "PathComponentTooLongException"}
 )
@@ -146,10 +144,10 @@ def _rpc_error(operation: Operation, path: str, java: str, line: str) -> Storage
 
 
 def _no_datanode_took_it(path: str, line: str) -> StorageError:
-    """Return NoRoom if DataNodes are live, otherwise Unavailable: the NameNode's text is the same for full and for dead ones.
+    """Return NoRoom if DataNodes are live, otherwise Unavailable: the NameNode's text is the same for both causes.
 
-    If some are live and none was chosen, they are full (or too busy, or being decommissioned). The count of excluded ones
-    does not help, because the NameNode itself excludes full ones.
+    If DataNodes are live and none was chosen, they are full (or too busy, or being decommissioned). The count of excluded
+    DataNodes does not help, because the NameNode itself excludes full ones.
     """
     match = _DATANODES.search(line)
     return NoRoom(path, line) if match and int(match[1]) > 0 else Unavailable(path, line)

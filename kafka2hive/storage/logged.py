@@ -1,4 +1,4 @@
-"""A FileSystem that logs every change of another one.
+"""A FileSystem that makes changes through another one and logs each of them.
 
 The log is the audit trail: every change is one line of logger `kafka2hive.storage` with operation, path and outcome
 (`ok`, `missing` for a delete that found nothing, or the error's name and text). JSON logs have them as the fields
