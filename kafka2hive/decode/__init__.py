@@ -28,7 +28,7 @@ FORMATS = {
     "raw": "kafka2hive.decode.raw",
     "plugin": "kafka2hive.decode.plugin",
 }
-"""By format the module whose `make` returns a decoder. A module is loaded when the first table needs it."""
+"""For each format the module whose `make` returns a decoder. A module is loaded when the first table needs it."""
 _CHANGE_LOGS = "kafka2hive.decode.change_logs.decoder"
 
 

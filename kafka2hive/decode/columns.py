@@ -1,6 +1,7 @@
 """The map's options of single columns, as wrappers of decoders that fill named columns.
 
-Several paths and defaults work in every such format, leeway for fractions and for decimals as bytes in JSON only.
+The wrappers for several paths and for defaults work with every such format. LeewayDecoder, for fractions and for decimals as
+bytes, works with JSON only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,21 +38,24 @@ def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
 
 
 def check_columns(spec: DecoderSpec) -> None:
-    """Raise ValueError without columns, for two columns of a name or an unknown zone; HiveTypeError for an unknown type."""
+    """Raise ValueError if there are no columns, two have the same name, or the zone is unknown.
+
+    Raises HiveTypeError for a type outside the acceptance table.
+    """
     schema = spec.schema
     if len(schema) == 0 or len(set(schema.names)) != len(schema):
         raise ValueError(
             f"format {spec.format} needs columns with distinct names, the table has: {schema.names}"
         )
     for field in schema:
-        hive_type_of(field.type)  # raises HiveTypeError for a type outside the acceptance table
+        hive_type_of(field.type)  # for its error
     check_zone(spec.zone)
 
 
 def with_several_paths(
     format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
 ) -> Decoder:
-    """Return the decoder of columns that may have several paths; the one that `open_decoder` makes if none has."""
+    """Return a decoder of columns that may have several paths. If no column has, `open_decoder` makes it directly."""
     if not any(source.leeway.others for source in sources):
         return open_decoder(schema, sources)
     return SeveralPathsDecoder(format, schema, sources, open_decoder)
@@ -69,30 +73,30 @@ class SeveralPathsDecoder:
         self.schema = schema
         self._format = format
         self._sources = sources
-        fields, wanted = list(schema), [_with_one_path(source, source.keys) for source in sources]
+        fields, field_sources = list(schema), [_with_one_path(source, source.keys) for source in sources]
         for field, source in zip(schema, sources, strict=True):
             for number, keys in enumerate(source.leeway.others, 1):
                 fields.append(field.with_name(f"{field.name} ({number})"))
-                wanted.append(replace(_with_one_path(source, keys), column=field.name))
-        self._inner = open_decoder(pa.schema(fields), wanted)
+                field_sources.append(replace(_with_one_path(source, keys), column=field.name))
+        self._inner = open_decoder(pa.schema(fields), field_sources)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         decoded = self._inner.decode(values)
         columns = list(decoded.rows.columns[: len(self.schema)])
-        at = len(columns)
+        other_number = len(columns)  # the columns of further paths come after the table's columns
         refusals: dict[int, Reason] = {}
         for number, source in enumerate(self._sources):
             paths = [source.keys]
             for keys in source.leeway.others:
-                other = decoded.rows.column(at)
+                other = decoded.rows.column(other_number)
                 for row in np.flatnonzero(_differ(columns[number], other)).tolist():
-                    named = " and ".join(path_text(path) for path in (*paths, keys))
+                    all_paths = " and ".join(path_text(path) for path in (*paths, keys))
                     column = self.schema.names[number]
-                    text = f"column {column}: {named} have different values"
+                    text = f"column {column}: {all_paths} have different values"
                     refusals.setdefault(row, Reason(f"{self._format}.ambiguous", text, column))
                 columns[number] = _fill_nulls(columns[number], other)
                 paths.append(keys)
-                at += 1
+                other_number += 1
         return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refusals)
 
 
@@ -171,7 +175,7 @@ def _value(field: pa.Field, text: str, zone: str) -> pa.Scalar:
 def with_leeway(
     schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
 ) -> Decoder:
-    """Return the decoder of columns that may have leeway; the one that `open_decoder` makes if none has."""
+    """Return a decoder of columns that may have leeway. If no column has, `open_decoder` makes it directly."""
     if all(_is_strict(source, zone) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(
@@ -295,7 +299,7 @@ class _DecimalBytes:
 
     def convert(self, values: pa.BinaryArray) -> Conversion:
         column, bad = decimals_of(values, self._target.type)
-        why = self._target.reason("json.decimal", f"no bytes of {hive_type_of(self._target.type)}")
+        why = self._target.reason("json.decimal", f"the bytes are not a {hive_type_of(self._target.type)}")
         return column, dict.fromkeys(np.flatnonzero(bad).tolist(), why)
 
 
@@ -327,7 +331,7 @@ def _converter(
 def with_columns(decoded: Decoded, rows: pa.RecordBatch, refusals: Mapping[int, Reason]) -> Decoded:
     """Return the result with other columns and without the rows in `refusals` (reasons by row number).
 
-    Every message must have one row at most.
+    Every message must have at most one row.
     """
     if not refusals:
         return replace(decoded, rows=rows)

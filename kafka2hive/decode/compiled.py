@@ -1,4 +1,4 @@
-"""Read messages with the compiled library's decoders (native/), and those that it does not accept with the exact decoder.
+"""Read messages with the compiled library's decoders (native/), and the messages that they do not accept with the exact decoder.
 
 The library accepts only what the acceptance table accepts, and never rejects a message.
 """

@@ -82,13 +82,13 @@ class FieldSplitter:
                 raise ValueRefusal("csv.line_break", f"field {number}: a line break outside quotes")
             if stop[0] != self._options.escape:
                 raise ValueRefusal(
-                    "csv.quote", f"field {number}: a quote within a field that does not begin with one"
+                    "csv.quote", f"field {number}: a quote within a field that does not begin with a quote"
                 )
             at = self._escaped(text, at, number)
         end = len(text) if stop is None else stop.start()
         # an escaped blank at the end belongs to the field
-        kept = max(at, start + len(text[start:end].rstrip(self._blanks))) if self._blanks else end
-        field = text[start:kept]
+        field_end = max(at, start + len(text[start:end].rstrip(self._blanks))) if self._blanks else end
+        field = text[start:field_end]
         return None if field == self._options.null_text else self._without_escapes(field), end
 
     def _quoted(self, text: str, start: int, number: int) -> tuple[str, int]:
@@ -186,9 +186,8 @@ class ArrowSplitter:
         line_feed[size > 0] = raw[ends[size > 0] - 1] == _LINE_FEED
         carriage_return = line_feed & (size > 1)
         carriage_return[carriage_return] = raw[ends[carriage_return] - 2] == _CARRIAGE_RETURN
-        kinds[ends[line_feed] - 1] = kinds[ends[carriage_return] - 2] = (
-            0  # the line break at the end is not a special byte
-        )
+        # the line break at the end is not a special byte
+        kinds[ends[line_feed] - 1] = kinds[ends[carriage_return] - 2] = 0
         good: Mask = _counts(kinds == _DELIMITER, messages.offsets) == self._count - 1
         special = _counts(kinds == _SPECIAL, messages.offsets) > 0
         if special.any():
@@ -197,12 +196,12 @@ class ArrowSplitter:
                 matched = pc.match_substring_regex(texts.filter(pa.array(special)), self._whole)
                 good[special] = mask_of(matched)
         good &= size > line_feed.astype(np.int32) + carriage_return
-        candidates = np.flatnonzero(good)
-        good[candidates[raw[starts[candidates]] == _MARK]] = False
+        places = np.flatnonzero(good)
+        good[places[raw[starts[places]] == _MARK]] = False
         return good
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
-        """Return None if pyarrow.csv does not see exactly one row per message."""
+        """Return the messages' fields as read by pyarrow.csv; None if it does not find exactly one row per message."""
         joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), "\n")
         block = pc.binary_join_element_wise(joined, "", "\n").buffers()[2]
         self._read.block_size = block.size + 1
@@ -225,7 +224,7 @@ def _counts(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Make the decoder. A message is a record, or with `rows: lines` several. Raises ValueError; see CsvDecoder."""
+    """Make the decoder. A message is one record; with `rows: lines`, it is one or several. Raises ValueError; see CsvDecoder."""
     one = CsvDecoder(spec)
     return SeveralRowsDecoder(one, CsvLines(spec.csv).split) if spec.rows == "lines" else one
 
@@ -234,9 +233,9 @@ class CsvDecoder:
     """Decodes one record per message, by docs/decoding.md: field n fills column n."""
 
     def __init__(self, spec: DecoderSpec, is_fast: bool = True) -> None:
-        """`is_fast`: use pyarrow.csv only for messages that it certainly reads correctly.
+        """`is_fast`: pyarrow.csv splits the messages that it certainly reads correctly; otherwise FieldSplitter splits all.
 
-        Raises ValueError for nested columns; see check_columns.
+        Raises ValueError for nested columns, for a header line with a wrong number of fields, and as check_columns does.
         """
         check_columns(spec)
         self.schema = schema = spec.schema
@@ -325,7 +324,7 @@ class CsvDecoder:
         if certain.all():
             return columns, places
         records: list[list[str | None]] = []
-        exact: list[int] = []
+        record_places: list[int] = []
         doubtful = np.flatnonzero(~certain)
         for at, text in zip(doubtful.tolist(), texts.take(pa.array(doubtful)).to_pylist(), strict=True):
             outcome = self._fields_of(text)
@@ -333,15 +332,17 @@ class CsvDecoder:
                 refusals[int(places[at])] = outcome
             else:
                 records.append(outcome)
-                exact.append(at)
-        read = np.concatenate([np.flatnonzero(certain), np.array(exact, dtype=np.int64)])
-        order = np.argsort(read, kind="stable")
-        more = [pa.array([record[n] for record in records], pa.string()) for n in range(len(columns))]
-        joined = [
-            pa.concat_arrays([first, second]).take(pa.array(order))
-            for first, second in zip(columns, more, strict=True)
+                record_places.append(at)
+        split = np.concatenate([np.flatnonzero(certain), np.array(record_places, dtype=np.int64)])
+        order = np.argsort(split, kind="stable")
+        exact_columns = [
+            pa.array([record[n] for record in records], pa.string()) for n in range(len(columns))
         ]
-        return joined, places[read[order]]
+        joined = [
+            pa.concat_arrays([fast, exact]).take(pa.array(order))
+            for fast, exact in zip(columns, exact_columns, strict=True)
+        ]
+        return joined, places[split[order]]
 
     def _fields_of(self, text: str) -> list[str | None] | Reason:
         try:

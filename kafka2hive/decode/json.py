@@ -79,7 +79,7 @@ class JsonExactDecoder:
         sources: Sequence[Source] = (),
         spelling: Spelling = exact_spelling,
     ) -> None:
-        """`sources`: where the columns' values are; empty: at the columns' names."""
+        """`sources`: where the columns' values are; empty: each at the key with the column's name."""
         sources = sources or same_name_sources(schema.names)
         self._wanted = source_tree(sources, spelling)
         self._spelling = spelling
@@ -249,7 +249,7 @@ class FramedDecoder:
         )
 
     def _with_hints(self, decoded: Decoded, values: pa.BinaryArray, places: Places) -> Decoded:
-        """Add hints to the reasons. `places`: those of the messages with a head, which were decoded."""
+        """Add hints to the reasons. `places`: where the decoded messages, those with a head, are in `values`."""
         if not len(decoded.rejected):
             return decoded
         messages = values.take(pa.array(places[decoded.rejected.to_numpy()])).to_pylist()

@@ -58,14 +58,17 @@ def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
     for name, once in (("accepted", False), ("rejected", True), ("without_rows", True)):
         positions = _places(getattr(decoded, name), messages, once=once)
         if positions is None:
-            what = "once each, ascending" if once else "ascending"
-            return f"{name} are not positions of {messages} messages, {what}"
+            order = "in ascending order without repetition" if once else "in ascending order"
+            return f"{name} are not positions of {messages} messages {order}"
         places[name] = positions
     if len(places["accepted"]) != len(decoded.rows):
         return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted positions"
     every = np.concatenate([np.unique(places["accepted"]), places["rejected"], places["without_rows"]])
     if len(every) != messages or len(np.unique(every)) != messages:
-        return f"{messages} messages, but {len(np.unique(every))} are in the result, {len(every)} times"
+        return (
+            f"{messages} messages, but the result names {len(np.unique(every))} of them, {len(every)} times in all"
+            " (accepted, rejected, without_rows)"
+        )
     return _fault_of_reasons(decoded.reasons, len(places["rejected"]))
 
 
@@ -73,7 +76,9 @@ def _fault_of_reasons(reasons: object, rejected: int) -> str | None:
     if not isinstance(reasons, Sequence) or len(reasons) != rejected:
         return f"reasons are not one Reason for each of {rejected} rejected messages"
     bad = next((reason for reason in reasons if not _is_sound(reason)), None)
-    return None if bad is None else f"a reason is no Reason with a code of dotted words and a text: {bad!r}"
+    return (
+        None if bad is None else f"a reason is not a Reason with a code of dotted words and a text: {bad!r}"
+    )
 
 
 def _is_sound(reason: object) -> bool:
@@ -84,7 +89,7 @@ def _is_sound(reason: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Return whether it is a str that can be encoded; half of a surrogate pair cannot."""
+    """Return whether the value is a str that can be encoded; a str with half of a surrogate pair cannot."""
     if not isinstance(value, str):
         return False
     try:
@@ -95,7 +100,10 @@ def _is_text(value: object) -> bool:
 
 
 def _places(positions: object, messages: int, *, once: bool) -> Places | None:
-    """Return positions of a result; None if they are not ascending positions. `once`: each at most once; may be missing."""
+    """Return a result's positions as an array; None unless they ascend and are positions of the messages.
+
+    `once`: no position may repeat, and a result without these positions (None) has an empty array.
+    """
     if positions is None and once:
         return np.zeros(0, np.int64)
     if not isinstance(positions, pa.Int32Array) or positions.null_count:

@@ -82,8 +82,8 @@ class SortingEncoder:
 def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
     """Return a reader for a whole file. Raises UNREADABLE.
 
-    `extension`: that of the file's name, "" if unknown. Only it identifies files of plug-ins and lines without compression.
-    `plain`: what those files do not contain; without it, their rows can be counted, but not read.
+    `extension`: the extension of the file's name, "" if unknown. Files of plug-ins, and lines without compression, are
+    recognised by their extension only. `plain`: what those files do not contain; without it, their rows can only be counted.
     """
     if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
         return PluginReader(data, *_of_plugin(name, plain))

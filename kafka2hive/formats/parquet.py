@@ -63,7 +63,7 @@ def parquet_writer(
     footers: list[pq.FileMetaData],
     filters: BloomFilters | None = None,
 ) -> pq.ParquetWriter:
-    """Return a writer. `dictionary` holds the paths of columns with one, or a bool for all; `footers` receives the footer."""
+    """Return a writer. `dictionary`: the paths of columns with a dictionary, or a bool for all; `footers` receives the footer."""
     return pq.ParquetWriter(
         sink,
         schema,

@@ -189,7 +189,7 @@ class PluginReader:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if self._columns is None:
-            raise self._invalid("only the map's table knows its columns")
+            raise self._invalid("the file does not contain its columns, and no table of the map gives them")
         with self._foreign_call():
             batches = iter(self._writer.read(io.BytesIO(self._data), self._columns))
         schema: pa.Schema | None = None

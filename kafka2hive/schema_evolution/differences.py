@@ -28,10 +28,10 @@ _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
 
 def merge(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
-    """Return a column's type that holds values of both; None if there is none in which files of the type `held` can be read.
+    """Return a type that holds the values of both types, and with which Hive still reads files of the type `held`.
 
-    Fields of structs are never left out, and new ones come last. A number does not become text, because messages with
-    numbers would not fill a text column.
+    None if there is no such type. Fields of structs are never left out, and new fields come last. A number does not become
+    text, because messages with numbers would not fill a text column.
     """
     if held == written:
         return held
@@ -64,7 +64,7 @@ def _merge_structs(held: pa.StructType, written: pa.StructType) -> pa.StructType
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`columns` are new, or were added before and get a wider type. `lost` describes what no column would take even then."""
+    """`columns` are new, or were added earlier and get a wider type. `lost` describes what even these columns would not take."""
 
     columns: tuple[Column, ...] = ()
     lost: tuple[str, ...] = ()
@@ -108,8 +108,8 @@ class _Comparison:
         self._ignored = frozenset(table.ignored_fields)
         self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
         self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
-        # Hive reads ORC files by position, and metadata columns are the last
         self._is_avro = table.writer.format == "avro"
+        # Hive reads ORC files by position, and metadata columns come last: a new column would shift them
         self._is_closed = table.writer.format == "orc" and bool(table.metadata)
         path = read_bucket_path(table.bucketing.path).names
         self._taken |= {name.lower(): f"partition column {name}" for name in path}
@@ -131,7 +131,7 @@ class _Comparison:
             self.lost.append(f"{field.name} {field.type} has the name of {other}")
         elif self._is_closed:
             self.lost.append(
-                f"{field.name} {field.type} would stand between columns of ORC files and the metadata"
+                f"{field.name} {field.type} would shift the metadata columns, which Hive reads by position in ORC files"
             )
         elif self._is_avro and (faults := list(avro_faults(field.name, field.type))):
             self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
@@ -228,8 +228,8 @@ class WriterFieldsCheck:
 def schema_differs(table: str, schema: str, text: str, writer: WriterId | None = None) -> SchemaDiffers:
     """Return the error for differences between the columns and a schema; `schema` is its name in the message."""
     return SchemaDiffers(
-        f"{table}: the schema with {schema} has what the table's columns do not take: {text}. Nothing of its records is lost:"
-        " they wait in Kafka",
+        f"{table}: the schema with {schema} does not fit the table's columns: {text}. Its records are not lost: they wait in"
+        " Kafka",
         "add columns to the map, or name the fields in ignored_fields, and restart; or set schema_evolution: add. A table"
         " whose columns are Hive's resumes after an ALTER TABLE",
         writer,

@@ -89,7 +89,7 @@ class SchemaTypes:
             self._depth -= 1
 
     def struct(self, place: str, fields: Iterator[tuple[str, str | None]]) -> str | None:
-        """Return the struct of these names and types (None: left out), or None if no field remains."""
+        """Return the struct of these fields, without those whose type is None; return None if no field remains."""
         members, before = [], len(self.notes)
         for name, kind in fields:
             self._count(len(name) // _NAME_CHARACTERS)
@@ -237,7 +237,7 @@ class WriterField:
 def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WriterField]:
     """Yield the fields of the record, or of all records in the message's union.
 
-    For a change log, yield those of the row within the envelope; none if the schema is not an envelope.
+    For a change log, yield the fields of the row within the envelope, or nothing if the schema is not an envelope.
     """
     types = AvroTypes(schema)
     fields: dict[str, WriterField] = {}

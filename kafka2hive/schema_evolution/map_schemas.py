@@ -58,7 +58,7 @@ class _DeclaredSchema(ABC):
         """Resolve the columns against the schema. Raises SchemaUnresolvable."""
 
     def _absent(self, keys: tuple[str, ...]) -> str:
-        """Return which key of the path the schema lacks; empty if it has all, or a type on the way that Hive does not have."""
+        """Return which key of the path the schema lacks; empty if it has all, or if a value on the path is no struct in Hive."""
         if keys[0] not in self.fields:
             return _no_field(keys[:1], self.fields)
         kind = self.fields[keys[0]]

@@ -95,16 +95,16 @@ def test_no_message_is_there_and_nothing_is_asked(format: Format) -> None:
     ("framing", "message", "said"),
     [
         ("id4", b"", "the message is empty"),
-        ("id4", b"\0\0\0", "shorter than that (3 bytes)"),
-        ("id8", b"\0\0\0\0\7\2\4", "shorter than that (7 bytes)"),
+        ("id4", b"\0\0\0", "too short (3 bytes)"),
+        ("id8", b"\0\0\0\0\7\2\4", "too short (7 bytes)"),
         ("id4", b"\xc3\x01" + bytes(8) + b"\2\4", "Avro's single-object encoding"),
         ("id4", b"\3\0" + bytes(16) + b"\2\4", "AWS Glue's serializer"),
         ("id8", b"\3\5" + bytes(16) + b"x\x9c", "AWS Glue's serializer"),
         ("id4", b"Obj\1\4\x14", "an Avro file"),
         ("id4", b' {"a": 1}', "JSON text without any head"),
         ("id4", b"\1" + bytes(range(16)) + b"\2\4", "framing: header reads GUIDs"),
-        ("header", b"\1\2\3", "no framing that is known"),
-        ("id4", b"\2\4", "no framing that is known"),
+        ("header", b"\1\2\3", "its framing is unknown"),
+        ("id4", b"\2\4", "its framing is unknown"),
     ],
 )
 def test_a_message_with_another_framing_is_refused_with_what_it_looks_like(

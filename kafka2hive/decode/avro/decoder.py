@@ -53,7 +53,7 @@ make = AvroDecoder.make
 
 
 def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
-    """Return the columns, by number, for which every branch that fills them writes nanoseconds, in the same form."""
+    """Return by column number the form of columns whose values are nanoseconds of this form, in every branch that fills them."""
     forms: dict[int, set[TimeForm | None]] = {}
     for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):
@@ -63,8 +63,9 @@ def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
     return {number: form for number, form in only_forms.items() if form is not None}
 
 
-def _columns(way: plan.Way) -> Iterator[tuple[int, plan.Value]]:
-    match way:
+def _columns(node: plan.Node) -> Iterator[tuple[int, plan.Value]]:
+    """Yield the numbers of the columns below a node, each with what fills it."""
+    match node:
         case plan.AvroLevel(targets):
             for target in targets:
                 yield from target.columns

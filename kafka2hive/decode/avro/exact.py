@@ -143,7 +143,7 @@ def _moment(value: plan.AvroMoment, dtype: pa.DataType, zone: str) -> Read:
 
 
 _Fill = Callable[[AvroCursor, list[Any]], None]
-"""Reads a value and puts what columns take of it into the row. Raises BinaryRefusal."""
+"""Reads a value, and puts the values of the columns that take it or a part of it into the row. Raises BinaryRefusal."""
 
 
 class AvroExactDecoder:
@@ -157,7 +157,7 @@ class AvroExactDecoder:
         self._skips = skips(avro_plan.shapes)
         self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
-        self._root = self._way(avro_plan.root, ())
+        self._root = self._node(avro_plan.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or why the message is refused. The record begins at byte `start`."""
@@ -173,13 +173,13 @@ class AvroExactDecoder:
             return refusal.reason(cursor.at)
         return row
 
-    def _way(self, way: plan.Way, path: tuple[str, ...]) -> _Fill:
-        match way:
+    def _node(self, node: plan.Node, path: tuple[str, ...]) -> _Fill:
+        match node:
             case plan.AvroLevel(targets):
                 steps = [self._target(target, (*path, target.name)) for target in targets]
                 return partial(_level, steps)
             case plan.Fork(branches):
-                return partial(_fork, [self._way(branch, path) for branch in branches])
+                return partial(_fork, [self._node(branch, path) for branch in branches])
             case plan.Unfit(why):
                 return partial(_unfit, why)
             case plan.Null():
@@ -190,7 +190,7 @@ class AvroExactDecoder:
             (number, self._labels[number], self._read(value, self._schema.field(number).type))
             for number, value in target.columns
         ]
-        inner = self._way(target.inner, path) if target.inner else None
+        inner = self._node(target.inner, path) if target.inner else None
         skip = self._skips[target.shape]
         field = f"field {path_text(path)}"
 
@@ -252,7 +252,7 @@ def _fork(branches: Sequence[_Fill], cursor: AvroCursor, row: list[Any]) -> None
 
 
 def _unfit(why: str, cursor: AvroCursor, row: object = None) -> None:
-    """Reject a branch that fits no column; takes the arguments of a Read, and of a _Fill."""
+    """Refuse a branch that fits no column. Serves as a Read and as a _Fill, so `row` is optional."""
     raise BinaryRefusal("avro.type", why)
 
 

@@ -148,14 +148,14 @@ Value = (
 class Target:
     """A field of a record on the path to columns.
 
-    `columns`: the numbers of the columns that take it, and how. `inner`: the way on to columns within it. A field with
-    neither is skipped.
+    `columns`: the numbers of the columns that take the field, and how they are filled. `inner`: leads on to columns within the
+    field. A field with neither is skipped.
     """
 
     name: str
     shape: int
     columns: tuple[tuple[int, Value], ...]
-    inner: "Way | None"
+    inner: "Node | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +169,11 @@ class AvroLevel:
 class Fork:
     """A union on the path to columns."""
 
-    branches: tuple["Way", ...]
+    branches: tuple["Node", ...]
 
 
-Way = AvroLevel | Fork | Null | Unfit
+Node = AvroLevel | Fork | Null | Unfit
+"""A value on the path to columns."""
 
 Shape = tuple[str, tuple[int, ...]]
 """A type whose values are skipped: its name, and its size (fixed), number of symbols (enum) or the shapes in it."""
@@ -180,5 +181,5 @@ Shape = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class AvroPlan:
-    root: Way
+    root: Node
     shapes: tuple[Shape, ...]

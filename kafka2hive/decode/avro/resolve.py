@@ -41,7 +41,10 @@ _UNIT_OF = {"millis": "ms", "micros": "us", "nanos": "ns"}
 def scalar(
     writer_type: AvroPrimitive | Fixed | AvroEnum, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """Return how values of the type fill a column; None if they cannot. `unit`: that of an epoch number."""
+    """Return how values of the type fill a column; None if they cannot.
+
+    `unit`: the unit of epoch numbers, None for other values.
+    """
     match writer_type:
         case AvroPrimitive("null"):
             return plan.Null()
@@ -99,12 +102,12 @@ def resolve(
     """Resolve the schema against the columns; a column that the schema lacks is NULL. Raises SchemaUnresolvable."""
     resolver = _Resolver(schema, columns, sources, spelling)
     try:
-        root = resolver.way(schema.root, source_tree(sources, spelling), ())
+        root = resolver.node(schema.root, source_tree(sources, spelling), ())
     except RecursionError as error:
         raise SchemaUnresolvable("the writer's types nest too deep") from error
     if isinstance(root, plan.Null):
         raise SchemaUnresolvable("the message is null, not a record")
-    if isinstance(root, plan.Fork):  # a null branch fills no columns, so that it makes no row
+    if isinstance(root, plan.Fork):  # a null message would make a row of NULLs, so it is refused
         null_message = plan.Unfit("the message is null, not a record")
         root = plan.Fork(tuple(null_message if isinstance(b, plan.Null) else b for b in root.branches))
     return plan.AvroPlan(root, tuple(resolver.shapes))
@@ -123,8 +126,11 @@ class _Resolver:
         self._numbers: dict[Type, int] = {}
         self.shapes: list[plan.Shape] = []
 
-    def way(self, writer_type: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Way:
-        """Return the way through records to the columns below `wanted`. `path`: the fields that lead here."""
+    def node(self, writer_type: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Node:
+        """Return the plan of a value of this type on the path to the columns in `wanted`. `path`: the fields that lead here.
+
+        Raises SchemaUnresolvable if the value cannot be a record.
+        """
         definition = self._schema.definition(writer_type)
         if definition == AvroPrimitive("null"):
             return plan.Null()
@@ -141,14 +147,14 @@ class _Resolver:
                 )
             )
         if isinstance(definition, Union):
-            ways: list[plan.Way] = []
+            branches: list[plan.Node] = []
             for branch in definition.branches:
                 try:
-                    ways.append(self.way(branch, wanted, path))
+                    branches.append(self.node(branch, wanted, path))
                 except SchemaUnresolvable as error:
-                    ways.append(plan.Unfit(str(error)))
-            self._one_must_fit(ways)
-            return plan.Fork(tuple(ways))
+                    branches.append(plan.Unfit(str(error)))
+            self._one_must_fit(branches)
+            return plan.Fork(tuple(branches))
         where = path_text(path) if path else "the message"
         raise SchemaUnresolvable(f"{where}: {text_of(definition)} is not a record")
 
@@ -158,7 +164,7 @@ class _Resolver:
             column = self._columns.field(number)
             value = self._value(field.type, column.type, f"column {column.name}", self._sources[number].unit)
             columns.append((number, value))
-        inner = self.way(field.type, wanted, path) if wanted.inner else None
+        inner = self.node(field.type, wanted, path) if wanted.inner else None
         return plan.Target(field.name, self._shape(field.type), tuple(columns), inner)
 
     def _value(
@@ -192,8 +198,8 @@ class _Resolver:
         return plan.Choice(tuple(values))
 
     @staticmethod
-    def _one_must_fit(branches: Sequence[plan.Value | plan.Way], label: str = "") -> None:
-        """Raise SchemaUnresolvable if null is the only branch that can fill the column."""
+    def _one_must_fit(branches: Sequence[plan.Value | plan.Node], label: str = "") -> None:
+        """Raise SchemaUnresolvable, for the first unfit branch, if every branch is unfit or null."""
         unfit = [branch for branch in branches if isinstance(branch, plan.Unfit)]
         if unfit and all(isinstance(branch, plan.Unfit | plan.Null) for branch in branches):
             raise SchemaUnresolvable(label + unfit[0].why)

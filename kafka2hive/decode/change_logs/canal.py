@@ -103,16 +103,16 @@ def _reason(operation: str | None, count: int) -> Reason:
     if operation is None:
         return Reason("change_log.op", "no operation at $.type")
     if operation not in OPERATIONS:
-        return Reason("change_log.op", f"no change of a row: {operation[:40]!r}")
+        return Reason("change_log.op", f"the operation does not change rows: {operation[:40]!r}")
     if count > MOST_ROWS:
         return too_many(count)
     return Reason(
-        "change_log.row", f"operation {operation} without a row in $.data, or with one that is null"
+        "change_log.row", f"operation {operation} without a row in $.data, or with a null instead of a row"
     )
 
 
 def _spread(lists: pa.ListArray, wanted: pa.BooleanArray) -> tuple[Places, pa.StructArray]:
-    """Return the elements of the wanted lists, and one null for each other list; before them the number of each one's list."""
+    """Return for each element the number of its list, and the elements: those of wanted lists, one null for any other list."""
     starts = lists.offsets.to_numpy().astype(np.int64)
     is_wanted = mask_of(wanted) & mask_of(lists.is_valid())
     lengths = np.where(is_wanted, np.diff(starts), 1)

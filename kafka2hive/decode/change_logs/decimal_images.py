@@ -59,7 +59,7 @@ _WIDEST = 76
 
 
 def ambiguous_texts(
-    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumn, open_decoder: OpenDecoder
+    values: pa.BinaryArray, column: pa.Array, image_column: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
     """Return the refusals, by record, of texts of this decimal column that are valid both as a number and as base64.
 
@@ -72,30 +72,31 @@ def ambiguous_texts(
     return {
         place: Reason(
             "change_log.decimal",
-            f'column {wanted.name}: "{text[:_SHOWN]}" is a number, and also the base64 of another one:'
+            f'column {image_column.name}: "{text[:_SHOWN]}" is a number, and also the base64 of another number:'
             " set source: {debezium: {decimals: text}} (decimal.handling.mode string or double), or base64 (precise)",
-            wanted.name,
+            image_column.name,
         )
-        for place, text in texts_among(values, whole, wanted, open_decoder).items()
+        for place, text in texts_among(values, whole, image_column, open_decoder).items()
         if len(text) % 4 == 0 and NUMBER_AND_BASE64.fullmatch(text)
     }
 
 
 def texts_among(
-    values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumn, open_decoder: OpenDecoder
+    values: pa.BinaryArray, mask: pa.BooleanArray, image_column: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, str]:
-    """Return the values of a column that are JSON texts, by record; `candidates` is the mask of the records to look at.
+    """Return by record the column's values that are JSON texts, in the records of the mask.
 
     Only records in which a quote follows the key are decoded again.
     """
-    key = wanted.source.keys[-1]
+    key = image_column.source.keys[-1]
     if key.isascii():
         quoted = rf'(?i)"{re.escape(key)}"[ \t\r\n]*:[ \t\r\n]*"|{_ESCAPE}'
-        candidates = pc.and_(candidates, pc.match_substring_regex(values, quoted))
-    places = np.flatnonzero(mask_of(candidates))
+        mask = pc.and_(mask, pc.match_substring_regex(values, quoted))
+    places = np.flatnonzero(mask_of(mask))
     if not len(places):
         return {}
-    decoder = decoder_of([ImageColumn(wanted.name, pa.string(), wanted.source)], open_decoder)
+    text_column = ImageColumn(image_column.name, pa.string(), image_column.source)
+    decoder = decoder_of([text_column], open_decoder)
     part = rows_of(decoder.decode(values.take(pa.array(places)))).at(places)
     texts = zip(part.places.tolist(), part.rows.column(0).to_pylist(), strict=True)
     return {place: text for place, text in texts if text is not None}
@@ -188,7 +189,8 @@ class DecimalImages:
     ) -> ImageRows:
         """Read records whose decimals have the same forms. If a form is bytes, the value may still be a number.
 
-        The records are read as bytes or as numbers, whichever suited most records of the last batch; refused ones, the other way.
+        All records are first read as bytes or as numbers, whichever suited most records of the last batch. The refused records
+        are then read in the other form.
         """
         if self._form is not None or max(forms) < LEAST_SCALE:
             return self._reader(prefix, image, forms).read(values)
@@ -284,7 +286,8 @@ class _Reader:
                 refusals |= judge(messages, columns[name], column, self._open_decoder)
             elif form != TEXT:
                 columns[name], bad = rescale(columns[name], kind, form)
-                why = Reason("change_log.decimal", f"column {name}: no bytes of {hive_type_of(kind)}", name)
+                text = f"column {name}: the bytes are not a {hive_type_of(kind)}"
+                why = Reason("change_log.decimal", text, name)
                 refusals |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)
         arrays = [_whole(column, columns) for column in self._plan]
         schema = pa.schema([(column.name, column.type) for column in self._plan])
@@ -313,18 +316,18 @@ class _Reader:
 
 
 def _texts_for_numbers(
-    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumn, open_decoder: OpenDecoder
+    values: pa.BinaryArray, column: pa.Array, image_column: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
     """Return the refusals, by record, of texts where only numbers are accepted."""
-    texts = texts_among(values, column.is_valid(), wanted, open_decoder)
-    return dict.fromkeys(texts, _no_number(wanted.name))
+    texts = texts_among(values, column.is_valid(), image_column, open_decoder)
+    return dict.fromkeys(texts, _no_number(image_column.name))
 
 
 def _no_number(column: str) -> Reason:
     return Reason(
         "change_log.scale",
-        f"column {column} holds a text, which the map says is a number (decimals: text),"
-        " the record's schema says bytes",
+        f"column {column} holds a text: a number according to the map (decimals: text),"
+        " but bytes according to the record's schema",
         column,
     )
 
@@ -356,9 +359,9 @@ def _places_by_forms(forms: Forms, good: Mask) -> list[tuple[tuple[int, ...], Pl
     places = np.flatnonzero(good)
     if not len(places):
         return [((TEXT,) * forms.shape[1], places)]
-    kinds, of = np.unique(forms[places], axis=0, return_inverse=True)
-    of = of.reshape(-1)
-    return [(tuple(kind.tolist()), places[of == number]) for number, kind in enumerate(kinds)]
+    distinct, group = np.unique(forms[places], axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    return [(tuple(same.tolist()), places[group == number]) for number, same in enumerate(distinct)]
 
 
 def _holds_decimals(dtype: pa.DataType) -> bool:

@@ -40,7 +40,7 @@ _LSN_DIGITS, _ROW_DIGITS = 20, 10
 class Envelope:
     """The form of a tool's envelopes. `operation` and `time` are the keys of these values.
 
-    `operations`: by the tool's name of an operation its letter in the table, and the image that is the row (None: no row).
+    `operations`: for the tool's name of each operation, its letter in the table and the image that is the row (None: no row).
     `images`: names of images; the first one is read for every record. `time_ms`: milliseconds in a unit of `time`.
     `position`: paths and Hive types of the values from which `position_of` makes texts that sort in the order of the changes.
     """
@@ -149,7 +149,7 @@ def make(spec: DecoderSpec) -> Decoder:
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
-    """Check the columns of the change. Raises ValueError if that of the operation is missing, or if one has a wrong type."""
+    """Raise ValueError if the column of the operation is missing, or a column of the change has a wrong type."""
     for name, kind in CHANGE_COLUMNS.items():
         dtype = schema.field(name).type if name in schema.names else None
         if dtype != parse_hive_type(kind) and (dtype is not None or name == OPERATION):
@@ -192,26 +192,26 @@ class ChangeLogDecoder:
         The row's columns keep their names in the table, because reasons name them.
         """
         envelope, path = self._envelope, PREFIXES[prefix]
-        wanted = [ImageColumn(OPERATION, pa.string(), Source((*path, envelope.operation)))]
+        columns = [ImageColumn(OPERATION, pa.string(), Source((*path, envelope.operation)))]
         if TIME in self.schema.names:
-            wanted.append(ImageColumn(TIME, pa.int64(), Source((*path, envelope.time))))
+            columns.append(ImageColumn(TIME, pa.int64(), Source((*path, envelope.time))))
         if POSITION in self.schema.names:
             for number, (keys, kind) in enumerate(envelope.position):
                 name = f"{POSITION}.{number}"
-                wanted.append(ImageColumn(name, parse_hive_type(kind), Source((*path, *keys))))
+                columns.append(ImageColumn(name, parse_hive_type(kind), Source((*path, *keys))))
         if BEFORE in self.schema.names:
-            wanted.append(ImageColumn(BEFORE, self.schema.field(BEFORE).type, Source((*path, "before"))))
+            columns.append(ImageColumn(BEFORE, self.schema.field(BEFORE).type, Source((*path, "before"))))
         for field, source in self._row:
             keys = (*path, image, *source.keys)
-            wanted.append(ImageColumn(field.name, field.type, replace(source, keys=keys)))
-        return wanted
+            columns.append(ImageColumn(field.name, field.type, replace(source, keys=keys)))
+        return columns
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder.
 
-        All messages are read with the envelope at the prefix that most of the last batch had. Those without an operation there
-        are read again with the other prefix. In both cases the first image is read for all messages, and those whose row is
-        another image are then read again with that one.
+        All messages are read with the envelope at the prefix that most messages of the last batch had. Messages without an
+        operation there are read again with the other prefix. In both cases the first image is read for all messages, and
+        messages whose row is another image are then read again with that image.
         """
         first, other = self._usual_prefix, 1 - self._usual_prefix
         part = self._read(values, np.arange(len(values)), first, 0)

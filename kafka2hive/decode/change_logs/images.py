@@ -14,11 +14,11 @@ from kafka2hive.decode.values.batch import Mask, Places, decoder_result, mask_of
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 IMAGE = pa.struct([("_a_row", pa.bool_())])
-"""A struct that is null only where there is no object: no row has its only member."""
+"""A struct whose only member no row has. So it is null only if the record has no object at its path."""
 
 
 def presence_columns(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
-    """Return the columns and sources of the decoder that `missing_images` needs. `path`: that of the image."""
+    """Return the columns and sources of the decoder that `missing_images` needs. `path` leads to the image."""
     return pa.schema([("image", IMAGE)]), [Source(path)]
 
 
@@ -45,20 +45,20 @@ class ImageRows:
     places: Places
     refusals: dict[int, Reason]
 
-    def only(self, wanted: Mask) -> "ImageRows":
+    def only(self, mask: Mask) -> "ImageRows":
         """Return the rows in the mask, with all reasons."""
-        if wanted.all():
+        if mask.all():
             return self
-        return ImageRows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refusals)
+        return ImageRows(self.rows.filter(pa.array(mask)), self.places[mask], self.refusals)
 
     def refusing(self, refusals: Mapping[int, Reason]) -> "ImageRows":
-        """Return the rows without those in `refusals` (reasons by row number), whose reasons are added."""
+        """Return the rows without those in `refusals` (reasons by row number), with their reasons added."""
         if not refusals:
             return self
-        wanted = np.ones(len(self.rows), np.bool_)
-        wanted[list(refusals)] = False
+        good = np.ones(len(self.rows), np.bool_)
+        good[list(refusals)] = False
         more = {int(self.places[number]): reason for number, reason in refusals.items()}
-        return ImageRows(self.rows, self.places, more | self.refusals).only(wanted)
+        return ImageRows(self.rows, self.places, more | self.refusals).only(good)
 
     def at(self, places: Places) -> "ImageRows":
         """Return the same rows and reasons with positions in a larger batch, in which the messages are at `places`."""
@@ -102,17 +102,17 @@ Plan = Callable[[int, str], list[ImageColumn]]
 """(number of the envelope's prefix, name of the image that is the row) -> the columns to read from such records."""
 
 
-def decoder_of(wanted: Sequence[ImageColumn], open_decoder: OpenDecoder) -> Decoder:
+def decoder_of(columns: Sequence[ImageColumn], open_decoder: OpenDecoder) -> Decoder:
     """Return the decoder that reads these columns."""
-    schema = pa.schema([(column.name, column.type) for column in wanted])
-    return open_decoder(schema, [column.source for column in wanted])
+    schema = pa.schema([(column.name, column.type) for column in columns])
+    return open_decoder(schema, [column.source for column in columns])
 
 
 class Images(Protocol):
     """Reads images from records."""
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
-        """Return the columns of the plan. `prefix`: number of the envelope's place, `image`: name of the row's image."""
+        """Return the columns of the plan. `prefix`: number of the envelope's path, `image`: name of the image that is the row."""
         ...
 
 

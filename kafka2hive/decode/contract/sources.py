@@ -50,7 +50,10 @@ def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
 
 @dataclass(slots=True)
 class SourceTree:
-    """A value of a message: the numbers of the `columns` that take it whole, and the keys of wanted values within it."""
+    """A value of a message: the numbers of the `columns` that take the whole value, and by key the values within it.
+
+    `inner` has only keys on the path to a column.
+    """
 
     columns: list[int] = field(default_factory=list)
     inner: dict[str, "SourceTree"] = field(default_factory=dict)
@@ -73,9 +76,9 @@ def lower_case_spelling(key: str) -> str:
 def matching_names(
     record: str, names: Iterable[str], wanted: Mapping[str, object], spelling: Spelling
 ) -> dict[str, str]:
-    """Return the names of a record's fields that are wanted, each with its key in `wanted`.
+    """Return the names of a record's fields whose key (the name in `spelling`) is in `wanted`, each with that key.
 
-    Raises SchemaUnresolvable if two of them have the same key, because they differ only in case.
+    Raises SchemaUnresolvable if two of these names have the same key, because they differ only in case.
     """
     keys = {name: key for name in names if (key := spelling(name)) in wanted}
     if len(set(keys.values())) < len(keys):
@@ -85,7 +88,7 @@ def matching_names(
 
 
 def source_tree(sources: Sequence[Source], spelling: Spelling) -> SourceTree:
-    """Return the tree of all columns' sources, with keys as they are compared. The root is the message's object."""
+    """Return the tree of all columns' sources, with its keys in `spelling`. The root is the message's object."""
     root = SourceTree()
     for number, source in enumerate(sources):
         node = root

@@ -56,7 +56,7 @@ class DecoderSpec:
     """What a table's decoder is made from; each format ignores what does not concern it.
 
     `zone`: the IANA name of the zone whose wall clock the table's timestamps hold.
-    `sources`: where the columns' values are; empty: at the columns' names.
+    `sources`: where the columns' values are; empty: each at the key with the column's name.
     `any_case`: ignore the case of keys and fields.
     `writers`: schemas for `avro` and `protobuf`, by the ids in messages; or the one schema of all messages.
     `check`: receives the schemas that messages name. `wire`: how messages name them.

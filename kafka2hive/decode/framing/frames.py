@@ -19,11 +19,11 @@ HEAD = 5
 LONG_HEAD = 9
 """Bytes before the content if the id has eight bytes."""
 GUID_HEAD = 17
-"""Bytes of byte 1 and the schema's GUID in 16 bytes, which Confluent's newer serializers write into a header."""
+"""Bytes of byte 1 and the schema's GUID in 16 bytes, which Confluent's newer serializers write into a header of the record."""
 MOST_INDEXES = 32
 """Limit of Protobuf's indexes: how deep a type that a message names may be nested in other types."""
 _LONGEST_INDEX = 3
-"""Limit of the bytes of a count or an index. No file has so many types that one would need more."""
+"""Limit of bytes of an index, or of the number of indexes: enough for more types than any file has."""
 _ID_BYTES: dict[Framing, int] = {"id4": 4, "id8": 8, "header": 4}
 _HEAD_TEXTS: dict[Framing, str] = {
     "id4": "byte 0, the schema's id in 4 bytes",
@@ -44,7 +44,8 @@ Octets = npt.NDArray[np.uint8]
 class Head:
     """The first bytes of all messages of one schema and type.
 
-    `schema_id`: None if the framing is unknown. `length`: that of the head in bytes, 0 if the content cannot be found.
+    `schema_id`: None if the messages do not begin as the framing says. `length`: bytes before the content; 0 if the schema's id
+    or the indexes cannot be read.
     `indexes`: Protobuf's path to the message type in its file; always empty in other formats.
     """
 
@@ -212,20 +213,18 @@ def _guess(begin: bytes, framing: Framing) -> str:
     if not begin:
         return "the message is empty"
     if begin[:2] == b"\xc3\x01" and len(begin) >= _SINGLE_OBJECT_HEAD:
-        return (
-            "it begins as Avro's single-object encoding does (bytes c3 01, a fingerprint), which is not read"
-        )
+        return "it begins as Avro's single-object encoding does (bytes c3 01, a fingerprint), which is not supported"
     if begin[0] == 3 and len(begin) >= _GLUE_HEAD and begin[1] in _GLUE_COMPRESSIONS:
-        return "it begins as AWS Glue's serializer writes (03, compression, a UUID), which is not read"
+        return "it begins as AWS Glue's serializer writes (03, compression, a UUID), which is not supported"
     if begin[:4] == b"Obj\x01":
-        return "it begins as an Avro file does, which is not read"
+        return "it begins as an Avro file does, which is not supported"
     if begin[0] == 0:
-        return f"it begins with byte 0 and is shorter than that ({len(begin)} bytes)"
+        return f"it begins with byte 0, but is too short ({len(begin)} bytes)"
     if begin.lstrip()[:1] in (b"{", b"["):
         return "it looks like JSON text without any head"
     if begin[0] == 1 and len(begin) > 16 and framing != "header":
         return "no framing, or byte 1 and a schema's GUID; framing: header reads GUIDs"
-    return "it has no framing that is known"
+    return "its framing is unknown"
 
 
 def json_id_hint(message: bytes, framing: Framing) -> str:

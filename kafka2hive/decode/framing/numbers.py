@@ -14,7 +14,7 @@ from kafka2hive.plugins import Reason
 
 _FLOAT = Struct("<f")
 _SHOWN = 10**40
-"""A reason shows the digits of smaller numbers, and of larger ones only their length in bits."""
+"""A reason shows the digits of a smaller number, but only the length in bits of a larger one."""
 
 
 class BinaryRefusal(Exception):

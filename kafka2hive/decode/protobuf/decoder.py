@@ -98,7 +98,7 @@ make = ProtobufDecoder.make
 
 
 def finer_times(protobuf_plan: ProtobufPlan) -> dict[int, TimeForm]:
-    """Return by number the columns whose values are written in nanoseconds or as days."""
+    """Return by column number the form of columns whose values are written in nanoseconds or as days."""
     forms = {number: _form(value) for number, value in _columns(protobuf_plan.root)}
     return {number: form for number, form in forms.items() if form is not None}
 

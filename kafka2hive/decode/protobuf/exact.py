@@ -72,7 +72,7 @@ def _message(fields: Sequence[tuple[int, bool, int]], shapes: Sequence[Shape], t
 
 _Label = Callable[[plan.Slot], str]
 _Fill = Callable[[ProtobufCursor, Sequence[Range], list[Any]], None]
-"""Reads a message on the way to the columns, and fills the columns of the row. Raises BinaryRefusal."""
+"""Reads a message on the path to columns, and fills these columns in the row. Raises BinaryRefusal."""
 
 
 class ProtobufExactDecoder:
@@ -93,7 +93,7 @@ class ProtobufExactDecoder:
         self._skips = skips(protobuf_plan.shapes)
         self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
-        self._root = self._way(protobuf_plan.root, ())
+        self._root = self._level(protobuf_plan.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or why the message is refused. Its fields begin at byte `start`."""
@@ -105,32 +105,34 @@ class ProtobufExactDecoder:
             return refusal.reason(cursor.at)
         return row
 
-    def _way(self, level: plan.ProtobufLevel, path: tuple[str, ...]) -> _Fill:
+    def _level(self, level: plan.ProtobufLevel, path: tuple[str, ...]) -> _Fill:
         def label(slot: plan.Slot) -> str:
             if len(slot.columns) == 1:
                 return f"column {self._labels[slot.columns[0][0]]}"
             return f"field {path_text((*path, slot.name))}"
 
         gather = _Gatherer(level, self._skips, label)
-        fills = [
+        takers_of_slots = [
             [
                 (number, self._labels[number], self._taker(slot, value, self._schema.field(number).type))
                 for number, value in slot.columns
             ]
             for slot in level.slots
         ]
-        ways = [self._way(slot.inner, (*path, slot.name)) if slot.inner else None for slot in level.slots]
+        inner = [self._level(slot.inner, (*path, slot.name)) if slot.inner else None for slot in level.slots]
 
         def fill(cursor: ProtobufCursor, ranges: Sequence[Range], row: list[Any]) -> None:
             cursor.enter()
-            for places, takers, way in zip(gather(cursor, ranges), fills, ways, strict=True):
+            for places, takers, fill_inner in zip(
+                gather(cursor, ranges), takers_of_slots, inner, strict=True
+            ):
                 for number, column, take in takers:
                     try:
                         row[number] = take(cursor, places)
                     except BinaryRefusal as refusal:
                         raise refusal.of_column(self._columns[number], column) from None
-                if way is not None and places:
-                    way(cursor, places, row)
+                if fill_inner is not None and places:
+                    fill_inner(cursor, places, row)
             cursor.leave()
 
         return fill
@@ -211,9 +213,8 @@ class _Gatherer:
         if slot.columns or slot.inner:
             places += new
             return
-        places[:] = new[
-            -1:
-        ]  # enough for `required` and for oneofs, which need to know whether the field occurs
+        # one payload is enough: `required` and oneofs only need to know whether the field occurs
+        places[:] = new[-1:]
         self._check(cursor, slot, new)
 
     def _clear(self, cursor: ProtobufCursor, slot: plan.Slot, payloads: list[list[Range]]) -> None:

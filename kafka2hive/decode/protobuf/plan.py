@@ -131,8 +131,9 @@ class Entry:
 class Slot:
     """A field of a message.
 
-    `columns`: numbers of the columns that take it, and how. `inner`: the way from here to other columns. A field with neither
-    is skipped. `label`: as in ProtobufField, or `map`, whose columns take an Entry. `wire`: the wire type of one value.
+    `columns`: the numbers of the columns that take the field, and how they are filled. `inner`: leads on to columns within the
+    field. A field with neither is skipped. `label`: as in ProtobufField, or `map`, whose columns take an Entry. `wire`: the wire
+    type of one value.
     `default`: the payload of an absent field whose label is `implicit`. `oneof`: the number of its oneof, or -1.
     """
 
@@ -149,7 +150,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufLevel:
-    """A message on the way to the columns, or one that becomes a struct. `slots`: all its fields, ascending by number.
+    """A message on the path to columns, or a message that becomes a struct. `slots`: all its fields, ascending by number.
 
     `absent`: numbers of the struct's fields that are NULL in every message.
     """

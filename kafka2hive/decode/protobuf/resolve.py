@@ -56,7 +56,10 @@ _DAY_FIELDS = ((1, "int32"), (2, "int32"), (3, "int32"))
 def single(
     field: ProtobufField, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """Return how one value fills a column; None if it cannot, or only as a struct. `unit`: that of an epoch number."""
+    """Return how one value fills a column; None if it cannot, or only as a struct.
+
+    `unit`: the unit of epoch numbers, None for other values.
+    """
     kind = field.kind
     if kind in INTEGERS:
         if unit is not None:
@@ -114,7 +117,7 @@ def _enum(enum: ProtobufEnum, dtype: pa.DataType) -> plan.Value | None:
 def _well_known(
     message: Message, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """Return how a well-known message fills a column; None if its fields are not those of Google's or Confluent's files."""
+    """Return how a well-known message fills a column; None if it cannot, or if its fields differ from Google's or Confluent's."""
     fields = tuple((field.number, field.kind) for field in message.fields)
     match message.name:
         case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _SECONDS_FIELDS and unit is None:
@@ -138,7 +141,7 @@ def resolve(
 ) -> plan.ProtobufPlan:
     """Resolve the message of this full name; a column that it lacks is NULL. Raises SchemaUnresolvable."""
     resolver = _Resolver(schema, columns, sources, spelling)
-    root = resolver.way(schema.messages[name], source_tree(sources, spelling), ())
+    root = resolver.level(schema.messages[name], source_tree(sources, spelling), ())
     return plan.ProtobufPlan(root, tuple(resolver.shapes))
 
 
@@ -155,8 +158,8 @@ class _Resolver:
         self._numbers: dict[tuple[str, str], int] = {}
         self.shapes: list[plan.Shape] = []
 
-    def way(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
-        """Return the way through messages to the columns below `wanted`. `path`: the fields that lead here."""
+    def level(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
+        """Return the plan of a message on the path to the columns in `wanted`. `path`: the fields that lead here."""
         keys = matching_names(message.name, (f.name for f in message.fields), wanted.inner, self._spelling)
         slots = []
         for field in message.fields:
@@ -179,7 +182,7 @@ class _Resolver:
         if wanted.inner:
             if field.kind not in ("message", "group") or field.label == "repeated":
                 raise SchemaUnresolvable(f"{path_text(path)}: {text_of(field)} has no fields for a path")
-            inner = self.way(self._schema.messages[field.type], wanted, path)
+            inner = self.level(self._schema.messages[field.type], wanted, path)
         return self._new_slot(message, field, tuple(columns), inner)
 
     def _new_slot(
@@ -249,11 +252,11 @@ class _Resolver:
 
     def _shape(self, field: ProtobufField) -> int:
         """Return the number of a type's shape, after adding the shapes of all types that it leads to."""
-        wanted = (field.kind, field.type if field.kind in ("message", "group") else "")
-        if wanted in self._numbers:
-            return self._numbers[wanted]
-        waiting = [wanted]
-        self._reserve(wanted)
+        root = (field.kind, field.type if field.kind in ("message", "group") else "")
+        if root in self._numbers:
+            return self._numbers[root]
+        waiting = [root]
+        self._reserve(root)
         while waiting:
             kind, name = waiting.pop()
             if not name:
@@ -266,7 +269,7 @@ class _Resolver:
                     waiting.append(key)
                 fields.append((inner.number, inner.label == "repeated", self._numbers[key]))
             self.shapes[self._numbers[kind, name]] = (kind, tuple(fields))
-        return self._numbers[wanted]
+        return self._numbers[root]
 
     def _reserve(self, key: tuple[str, str]) -> None:
         self._numbers[key] = len(self.shapes)

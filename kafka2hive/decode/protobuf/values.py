@@ -14,7 +14,7 @@ from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_messa
 from kafka2hive.decode.schemas.protobuf import LENGTH, VARINT
 
 Read = Callable[[ProtobufCursor, Sequence[Range]], Any]
-"""Turns a field's payloads into a value that pyarrow.array accepts. A scalar is its last payload; a message is all of them."""
+"""Turns a field's payloads into a value that pyarrow.array accepts: the last one into a scalar, all of them into a message."""
 
 _MOST_SECONDS = 315_576_000_000
 """Limit of a Duration, 10,000 years."""

@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 50_000
 """Limit of rows that the decoder of a single row receives at once."""
 
 LINE_END, OBJECT = b"\n", b"{"
-"""Bytes that bound the number of rows: every line but the last ends with the one, every object begins with the other."""
+"""Bytes whose number bounds the number of rows: LINE_END ends every line but the last, OBJECT begins every object."""
 
 
 def too_many(rows: int) -> Reason:
@@ -100,7 +100,7 @@ class SeveralRowsDecoder:
         return decoder_result(rows, places, refusals, np.flatnonzero(has_none))
 
     def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
-        """Return the rows, for each the number of its text, and by number of the text the reasons against others."""
+        """Return the rows, the number of each row's text, and by number of the text the reasons against refused texts."""
         parts: list[pa.RecordBatch] = []
         accepted: list[Places] = []
         refusals: dict[int, Reason] = {}

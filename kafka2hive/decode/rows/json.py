@@ -149,8 +149,8 @@ def _escaped(at: Places, kind: npt.NDArray[np.uint8]) -> Mask:
 
 def _between(raw: npt.NDArray[np.uint8], cuts: Places, message: Places, certain: Mask) -> pa.BinaryArray:
     """Return the bytes between the cuts of each certain message."""
-    wanted = certain[message]
-    cuts, message = cuts[wanted], message[wanted]
+    is_certain = certain[message]
+    cuts, message = cuts[is_certain], message[is_certain]
     if not len(cuts):
         return pa.array([], pa.binary())
     blanked = raw.copy()

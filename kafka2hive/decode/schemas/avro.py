@@ -235,7 +235,7 @@ class _Parser:
             for b in branches
         ]
         if Union in kinds or len(set(kinds)) < len(kinds):
-            raise SchemaInvalid("a union within a union, or one of two types of the same name")
+            raise SchemaInvalid("a union within a union, or a union of two types of the same name")
         return Union(tuple(branches))
 
 
@@ -271,7 +271,9 @@ def _decimal(node: Mapping[str, Any], size: int | None) -> Decimal | None:
     precision, scale = node.get("precision"), node.get("scale", 0)
     if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
         return None
-    if size is not None and (size == 0 or precision > (8 * size - 1) * 30103 // 100_000):  # of log10(2)
+    if size is not None and (
+        size == 0 or precision > (8 * size - 1) * 30103 // 100_000
+    ):  # log10(2) = 0.30103
         return None
     return Decimal(precision, scale)
 

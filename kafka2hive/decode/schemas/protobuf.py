@@ -30,7 +30,7 @@ WIRE_OF = {
 """The wire type of every field type."""
 MOST_REMEMBERED = 1000
 MOST_BYTES = 16 * 1024 * 1024
-"""Limit of the texts of all schemas in memory; their parsed form takes many times that."""
+"""Limit of the texts of all schemas in memory; their parsed form takes many times as much."""
 OWN = "kafka2hive/message.proto"
 """The name of the schema's own file."""
 _COMPILER_SECONDS = 120.0
@@ -59,7 +59,7 @@ BUILT_IN = {
 _FAULTS_OF_NAMES = frozenset(
     (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ)
 )
-"""The system's errors if the name of an import cannot be that of a file."""
+"""The system's errors if an import has a name that no file can have."""
 _INSTALL = "install kafka2hive[protobuf] (protobuf and grpcio-tools) on every machine with executors"
 _KINDS = {
     1: "double",
@@ -214,7 +214,7 @@ def read(descriptor_set: bytes) -> ProtobufSchema:
             pool.AddSerializedFile(file.SerializeToString())
         own = pool.FindFileByName(OWN)
     except (TypeError, ValueError, KeyError) as error:
-        raise SchemaInvalid(f"no Protobuf schema: {error}") from error
+        raise SchemaInvalid(f"not a Protobuf schema: {error}") from error
     reader = _Reader()
     declarations = tuple(map(reader.declaration, own.message_types_by_name.values()))
     return ProtobufSchema(reader.messages, reader.enums, declarations)
@@ -284,7 +284,7 @@ def descriptors(writer: WriterSchema) -> bytes:
     for name in files:
         path = PurePosixPath(name)
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or name == OWN:
-            raise SchemaInvalid(f"no name for an import: {name[:80]!r}")
+            raise SchemaInvalid(f"an import cannot have the name {name[:80]!r}")
     try:
         with TemporaryDirectory(prefix="kafka2hive-protoc-") as directory:
             root = Path(directory)
@@ -319,5 +319,5 @@ def _compiled(root: Path) -> bytes:
         lines = process.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if " warning: " not in line]
         why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {process.returncode}"
-        raise SchemaInvalid(f"no Protobuf schema: {why[:300]}")
+        raise SchemaInvalid(f"not a Protobuf schema: {why[:300]}")
     return result.read_bytes()

@@ -67,7 +67,7 @@ def decoder_result(
     refusals: Mapping[int, Reason],
     without_rows: Places | None = None,
 ) -> Decoded:
-    """Return a decoder's result. `places`: the message of each row; `refusals`: by position the reasons against others."""
+    """Return a decoder's result. `places`: each row's message; `refusals`: by position the reasons against refused messages."""
     rejected = sorted(refusals)
     return Decoded(
         rows=rows,

@@ -12,7 +12,7 @@ MOST_DIGITS = 38
 
 
 def rescale(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
-    """Return decimals of this scale, given as bytes, as `dtype`, and the mask of those that do not fit; none is rounded."""
+    """Convert decimals of this scale, given as bytes, to `dtype`. Return them and the mask of those that do not fit unrounded."""
     if scale == dtype.scale:
         return decimals_of(values, dtype)
     if abs(scale) > MOST_DIGITS:

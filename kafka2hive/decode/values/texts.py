@@ -168,7 +168,7 @@ def _plain_decimal(dtype: pa.Decimal128Type) -> str:
 def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
     """Return the function that converts a text to a value of a type that is not nested.
 
-    `unit`: that of an epoch number; `truncate`: cut fractions of a microsecond.
+    `unit`: the unit of epoch numbers, None for other values; `truncate`: cut fractions of a microsecond.
     """
     take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
     if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):

@@ -106,7 +106,7 @@ class AvroEncoding:
 
 
 class AvroReader:
-    """A whole file (FileReader). The count of rows is that of the blocks; a trailer must have the same."""
+    """A whole file (FileReader). Its row count is the sum over the blocks; a trailer must have the same count."""
 
     def __init__(self, data: bytes) -> None:
         container = read_container(data)
@@ -124,7 +124,7 @@ class AvroReader:
             if orjson.loads(self._metadata[SCHEMA]) != avro_schema(schema):
                 raise ValueError("Avro's schema differs")
         except (ValueError, KeyError) as error:
-            raise pa.ArrowInvalid(f"the file does not say its columns: {error}") from error
+            raise pa.ArrowInvalid(f"the file does not name its columns: {error}") from error
         return schema
 
     @property
@@ -137,11 +137,11 @@ class AvroReader:
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         schema = self.schema
-        wanted = pa.schema([schema.field(name) for name in columns])
+        chosen = pa.schema([schema.field(name) for name in columns])
         for block in self._blocks:
             block_rows = decode(decompress(block.data, self._codec), block.rows, schema)
             for start in range(0, len(block_rows), rows):
-                yield _batch(block_rows[start : start + rows], wanted)
+                yield _batch(block_rows[start : start + rows], chosen)
 
 
 def _batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:

@@ -32,7 +32,7 @@ _ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5b\x2a\x4d\x18")  # a frame; the trailer of a 
 
 @dataclass(frozen=True, slots=True)
 class LineCodec:
-    """One codec. `suffix` is that of file names, without a dot. `trailer` wraps a payload; None without compression."""
+    """One codec. `suffix`: of file names, without a dot. `trailer` makes a trailer of a payload; None without compression."""
 
     suffix: str
     compress: Callable[[pa.Buffer], bytes | pa.Buffer]

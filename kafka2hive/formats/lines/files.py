@@ -170,9 +170,9 @@ def _form_of(metadata: Mapping[bytes, bytes]) -> PlainLines:
 
 
 def _with_columns_of(first: Sequence[bytes], plain: PlainLines) -> PlainLines:
-    """Drop columns that an older file lacks: those that its first JSON line does not name, or the last ones of text.
+    """Return `plain` without the columns that an older file lacks, as its first line shows.
 
-    The others keep the file's order.
+    JSON lines name their columns, in the file's order. A line of text lacks the last columns.
     """
     if not first:
         return plain

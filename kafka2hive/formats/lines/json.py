@@ -135,7 +135,7 @@ def _map(column: pa.Array) -> pa.Array:
 
 
 def _join_elements(column: pa.Array, texts: pa.Array, begin: str, end: str) -> pa.Array:
-    """Join the elements of each list; `texts` are those of all elements in order."""
+    """Return one text for each list, null for a null list. `texts`: the texts of the elements of all lists, in order."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")

@@ -1,8 +1,8 @@
 """Read, join and write ORC's tail: stripe statistics, footer and PostScript.
 
-The layout, from the end: a byte with the length of the PostScript; the PostScript with the lengths of the footer and of the
-metadata (statistics of each stripe) before it, and their codec; footer and metadata are streams of chunks. Field numbers are
-those of orc_proto.proto (ORC specification v1).
+A file ends with the metadata (statistics of each stripe), the footer, the PostScript, and a byte with the PostScript's length.
+The PostScript has the lengths and the codec of metadata and footer, which are streams of chunks. Field numbers are from
+orc_proto.proto (ORC specification v1).
 """
 
 import zlib
@@ -123,7 +123,7 @@ def _lz4_length(chunk: bytes) -> int:
 
 
 def read_fields(message: bytes) -> Iterator[Field]:
-    """Yield the fields of a message, except those of fixed width, which the tail does not use. Raises pa.ArrowInvalid."""
+    """Yield the fields of a message; fields of fixed width, which the tail does not use, are skipped. Raises pa.ArrowInvalid."""
     at = 0
     while at < len(message):
         key, at = read_varint(message, at)
@@ -205,7 +205,7 @@ class Tail:
 
 
 def tail_length(end: bytes) -> int:
-    """Return the number of bytes from the metadata to the file's end, read from its last bytes. Raises pa.ArrowInvalid."""
+    """Return the number of bytes from the metadata to the file's end. `end`: the file's last bytes. Raises pa.ArrowInvalid."""
     fields = _postscript(end)
     return number_of(fields, _FOOTER_LENGTH) + number_of(fields, _METADATA_LENGTH) + end[-1] + 1
 

@@ -310,7 +310,7 @@ def test_a_file_that_its_plug_in_cannot_read_is_unreadable(extension: str, wrong
 def test_a_file_without_the_map_has_rows_but_no_columns() -> None:
     reader = open_reader(written(), "streams")
     assert reader.rows == 2
-    with pytest.raises(UNREADABLE, match="only the map's table knows its columns"):
+    with pytest.raises(UNREADABLE, match="the file does not contain its columns"):
         _ = reader.schema
     with pytest.raises(UNREADABLE):
         _ = open_reader(b"no stream", "streams").rows

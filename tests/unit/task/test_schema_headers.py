@@ -140,5 +140,5 @@ def test_a_record_whose_header_names_the_schema_says_so_where_the_map_does_not_r
     header: list[tuple[str, bytes | None]] = [("__value_schema_id", BY_GUID)]
     found = outcome(table(), [(BY_ID + b"\x0e", header), (b"\x0e", None), (b"\x0e", header)])
     assert found[0] == {"n": 7}
-    assert found[1].endswith("it has no framing that is known")
+    assert found[1].endswith("its framing is unknown")
     assert found[2].endswith("its header __value_schema_id names a schema, which `framing: header` reads")
