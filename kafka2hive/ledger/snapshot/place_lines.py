@@ -46,7 +46,7 @@ MOVED = Line(
     since=6,
     doc="a Hive partition that compaction moved to its home, and its early place, where the early files still are",
     note="""`late` is the newest epoch with data at the home since the move, 0 without such data.
-`right_since` (format 7) is the time since which every look has found Hive's location at the home.
+`right_since` (format 7) is the time since which no look has found Hive's location at the early place.
 It is missing before the first look, after somebody put the location back, and after new data.""",
 )
 
