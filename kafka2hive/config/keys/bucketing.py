@@ -99,7 +99,7 @@ class CompactOptions:
     target_bytes: Annotated[
         Size,
         Key(
-            "Size of the small files that become one file, and about the size of that file.",
+            "Total size of the small files that are rewritten as one file, which is about as large.",
             name="target",
         ),
     ] = 256 * MIB

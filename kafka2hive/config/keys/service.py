@@ -48,8 +48,8 @@ class Limits:
     open_files: Annotated[
         int,
         Key(
-            "Maximum number of files that one task keeps open, plus one for each table and its dead "
-            "letters. Each takes about 0.2 MB in addition to `task_memory`.",
+            "Maximum number of files that one task writes at a time; one more of each table and its dead letters "
+            "may wait for its footer. Each takes about 0.2 MB beyond `task_memory`.",
             above=0,
         ),
     ] = 64

@@ -277,7 +277,7 @@ class TableOptions(SharedOptions):
         str | None,
         Key(
             "The table's directory, with `{db}` and `{table}`; in `defaults` and for a family "
-            "`{table}` is required. A changed one needs `recover --accept-location`.",
+            "`{table}` is required. A changed location needs `recover --accept-location`.",
             written="path",
             otherwise="`<warehouse>/{db}.db/{table}`",
         ),

@@ -107,8 +107,8 @@ class WriterOptions:
     plugin: Annotated[
         PluginOptions | None,
         Key(
-            "With `plugin`: the writer of an installed package, [above](#plugin); its name ends the "
-            "files' names."
+            "With `plugin`: the writer of an installed package, [above](#plugin); its name is in the files' "
+            "names, in the place of `parquet`."
         ),
     ] = None
     text: Annotated[TextOptions, Key("With `text`: how fields are written in a line, [below](#text).")] = (
