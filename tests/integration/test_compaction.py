@@ -289,10 +289,8 @@ def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
-    name, today = (
-        f"{hive_database}.days",
-        (datetime.now(UTC) + timedelta(hours=12)).date(),
-    )  # for 12 hours not over
+    name = f"{hive_database}.days"
+    today = (datetime.now(UTC) + timedelta(hours=12)).date()  # a day that is not over for 12 hours
     days = Compacted(hive, name, location(uri, name))
     ledger = LedgerText(tree, ledger_root(uri), name)
     config, counts = early_days(kafka, days, topic, uri, tmp_path)
