@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Collection
+from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -256,7 +257,7 @@ class LiveView(App[None]):
     def on_mount(self) -> None:
         self._show_head()
         self.set_interval(1.0, self._show)
-        threading.Thread(target=self._read_on, name="top", daemon=True).start()
+        threading.Thread(target=copy_context().run, args=(self._read_on,), name="top", daemon=True).start()
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self._terminate)
 
@@ -268,7 +269,7 @@ class LiveView(App[None]):
         self.exit(return_code=int(ExitCode.TERMINATED))
 
     def _read_on(self) -> None:
-        """Read until the view ends. A bug ends the view and becomes its `bug`: Textual's own trace would show secrets."""
+        """Read until the view ends, in its context. A bug ends it, and becomes its `bug`: Textual's trace would show secrets."""
         while not self._end.is_set():
             try:
                 reading = self._figures.read([row.name for row in self._list.window])

@@ -52,7 +52,7 @@ class NoSuchField(ValueError):
 def event_field(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
     """Return the event time that `field` names: `at`, `props.at` or `$.props.at`. Raises NoSuchField.
 
-    `columns` is empty if Hive's table decides them; then names are not check.
+    `columns` is empty if Hive's table decides them; then names are not checked.
     """
     if field.startswith("$"):
         return _by_path(field, columns)

@@ -189,7 +189,10 @@ def test_states_lags_rates_and_keys_are_seen_at_80_by_24() -> None:
 
 def test_enter_shows_epochs_topic_partitions_and_dead_letters_and_escape_goes_back() -> None:
     async def play(view: LiveView, pilot: Pilot[None]) -> None:
-        await pilot.press("end", "enter")
+        await pilot.press("end")
+        rows = view.query_one(TableList)
+        await until(pilot, lambda: rows.row is not None and rows.row.name == "air.flights")
+        await pilot.press("enter")
         await seen(
             view,
             pilot,
