@@ -26,6 +26,7 @@ from kafka2hive.cli.commands import (
     recover,
     report,
     reset,
+    retain,
     run,
     sample,
     status,
@@ -63,6 +64,7 @@ app.command(epilog=run.EXIT_CODES)(run.run)
 app.command(epilog=recover.EXIT_CODES)(recover.recover)
 app.command(epilog=reset.EXIT_CODES)(reset.reset)
 app.command(epilog=compact.EXIT_CODES)(compact.compact)
+app.command(epilog=retain.EXIT_CODES)(retain.retain)
 app.command(epilog=status.EXIT_CODES)(status.status)
 app.command(epilog=top.EXIT_CODES)(top.top)
 app.command(epilog=report.EXIT_CODES)(report.report)

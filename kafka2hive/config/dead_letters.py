@@ -18,7 +18,10 @@ DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("epoch", "bigint"),
 )
 
-OUT_OF_RANGE, LATE = "bucket.out_of_range", "bucket.late"
+OUT_OF_RANGE, LATE, EXPIRED = "bucket.out_of_range", "bucket.late", "bucket.expired"
+CLOSED = (LATE, EXPIRED)
+"""The reasons of rows whose period is closed."""
+OUT_OF_BOUNDS = (OUT_OF_RANGE, *CLOSED)
 """The reasons of rows whose event time the map's bounds refuse. They do not count towards the share of dead letters."""
 
 _TABLE, _DAY = "source_table", "dt"

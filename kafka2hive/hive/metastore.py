@@ -122,6 +122,15 @@ class HiveMetastore:
             f" SET LOCATION {hiveql.literal(partition.location)}"
         )
 
+    def drop_partition(self, partition: HivePartition) -> None:
+        """Drop a partition if Hive has it. Raises MetastoreUnavailable, MetastoreRefused."""
+        self._new.discard(partition)
+        self._registered.discard(partition)
+        self.session.run(
+            f"ALTER TABLE {hiveql.table_name(partition.table)} DROP IF EXISTS"
+            f" {hiveql.partition_spec(partition.path)}"
+        )
+
     def close(self) -> None:
         """End the session. Never fails."""
         self.session.close()

@@ -9,6 +9,7 @@ from kafka2hive.ledger.snapshot.change import (
     Change,
     Compaction,
     DataEpoch,
+    Expiry,
     FirstPositions,
     NewColumns,
     PauseUpdate,
@@ -26,6 +27,7 @@ from kafka2hive.ledger.snapshot.compaction import (
     with_moves,
 )
 from kafka2hive.ledger.snapshot.completeness import with_completeness
+from kafka2hive.ledger.snapshot.expiry import bounds_after, refuse_filled, with_expiry
 from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
@@ -39,7 +41,7 @@ _EMPTY_EPOCH: dict[str, Any] = {
 
 
 class BoundGoesBack(ValueError):
-    """A draft would reopen closed periods and take their late rows: a bug. The draft is never committed."""
+    """A draft would reopen closed or expired periods and take their rows: a bug. The draft is never committed."""
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -49,7 +51,7 @@ class OffsetsDoNotJoin(ValueError):
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
     """Return the snapshot of the owned ledger's next epoch.
 
-    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit, NotMoved.
+    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit, NotMoved, NotExpired.
     """
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
@@ -76,6 +78,9 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         changed = with_moves(changed, change)
     if isinstance(change, PlaceUpdate):
         changed = with_looks(changed, change)
+    if isinstance(change, Expiry):
+        changed = with_expiry(changed, change)
+    refuse_filled(changed)
     gone = {e.partition for e in state.early} - {e.partition for e in changed.early}
     unregistered = (frozenset(state.unregistered) - registered - gone | partitions_of(changed.files)) - {
         f.partition for f in changed.forgotten
@@ -125,6 +130,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(state, files=tuple(files))
         case PlaceUpdate():
             return state
+        case Expiry():
+            return replace(state, bounds=bounds_after(state, change))
         case _:
             assert_never(change)
 
@@ -192,13 +199,16 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
 
 
 def _bounds(state: Snapshot, change: DataEpoch) -> EventBounds | None:
-    """Return the bounds of the epoch. Raises BoundGoesBack if its `late_before_ms` is earlier than the state's."""
+    """Return the bounds of the epoch. Raises BoundGoesBack if it closes or expires less than the state."""
     before = None if state.bounds is None else state.bounds.late_before_ms
     after = None if change.bounds is None else change.bounds.late_before_ms
     if before is not None and after is not None and after < before:
         raise BoundGoesBack(
             f"{state.table}: the periods up to {before} are closed, the epoch has only {after}"
         )
+    expired = state.bounds.expired_before_ms if state.bounds else 0
+    if expired > (change.bounds.expired_before_ms if change.bounds else 0):
+        raise BoundGoesBack(f"{state.table}: rows before {expired} have expired, the epoch would take them")
     return change.bounds
 
 

@@ -61,6 +61,19 @@ class Metastore(Protocol):
         ...
 
 
+class PartitionDropper(Protocol):
+    """The part of Hive that drops partitions; `location` is as in Metastore."""
+
+    def location(self, partition: HivePartition) -> str | None: ...
+
+    def drop_partition(self, partition: HivePartition) -> None:
+        """Drop a partition of an external table, whose files stay. A second call changes nothing.
+
+        Raises MetastoreUnavailable, MetastoreRefused.
+        """
+        ...
+
+
 class Session(Protocol):
     """One session of HiveServer2, which connects at the first statement; see HiveSession."""
 
@@ -71,7 +84,7 @@ class Session(Protocol):
     def close(self) -> None: ...
 
 
-class Hive(Metastore, Protocol):
+class Hive(Metastore, PartitionDropper, Protocol):
     """The metastore, and the session that its statements run in."""
 
     @property

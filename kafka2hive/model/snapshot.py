@@ -45,12 +45,14 @@ class EventBounds:
 
     `planned_ms`: when the epoch was planned (milliseconds since 1970), 0 before that. `max_future_ms`, `max_past_ms`: the
     map's bounds at that time. Rows of periods that ended at or before `late_before_ms` are late. A bound of None is unset.
+    `expired_before_ms`: rows of periods that ended at or before it have expired (rule E1); 0 if none have.
     """
 
     planned_ms: int = 0
     max_future_ms: int | None = None
     max_past_ms: int | None = None
     late_before_ms: int | None = None
+    expired_before_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +145,19 @@ class RetiredPartition:
     early: str
     through: int
     epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedPartition:
+    """An expired Hive partition at its home, whose files of epochs up to `epoch` are to be deleted.
+
+    `gone_since` is the time of the first look since which every look has found that Hive does not have the partition; "" before
+    that.
+    """
+
+    partition: HivePartition
+    epoch: int
+    gone_since: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +301,7 @@ class Snapshot:
       replay dead letters is under way.
     - `early`: partitions at their early places. `units`: the units that this epoch compacted. `moved`: compacted partitions
       whose early files are still there. `retired`: compacted partitions whose early files are being deleted.
+    - `dropped`: expired partitions that are being dropped from Hive, and whose files are then deleted.
     - `closed_through`: the latest end of the periods of all partitions that ever moved, "" before the first move.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
@@ -330,6 +346,7 @@ class Snapshot:
     units: tuple[CompactionUnit, ...] = ()
     moved: tuple[MovedPartition, ...] = ()
     retired: tuple[RetiredPartition, ...] = ()
+    dropped: tuple[DroppedPartition, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

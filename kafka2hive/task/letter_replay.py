@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import EXPIRED, LATE, OUT_OF_RANGE
 from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, checksum_text
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import (
     LETTERS_DAMAGED,
     LETTERS_MISSING,
@@ -180,9 +181,9 @@ def _open(file: LetterFile, files: FileSystem) -> pq.ParquetFile:
 def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Array:
     """Return the mask of the letters to decode again: they match the reason and the time of `file`.
 
-    Two kinds of letters are never decoded again: late and out-of-range letters if the ledger was rebuilt, because it lacks the
-    bounds that refused them; and letters without a timestamp if the table has a column of record timestamps, because the
-    record may have a timestamp that does not fit into a letter.
+    Two kinds of letters are never decoded again: late, expired and out-of-range letters if the ledger was rebuilt, because it
+    lacks the bounds that refused them; and letters without a timestamp if the table has a column of record timestamps, because
+    the record may have a timestamp that does not fit into a letter.
     """
     mask = pc.not_equal(rows["reason"], _TIMES)
     if file.reason:
@@ -191,12 +192,23 @@ def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Arr
         since = pa.scalar(datetime.fromisoformat(file.since), pa.timestamp("us"))
         mask = pc.and_(mask, pc.greater_equal(rows["timestamp"].cast(pa.timestamp("us")), since))
     mask = pc.fill_null(mask, False).combine_chunks()
-    if part.task.bounds is None:
-        refused = pc.is_in(rows["reason"], value_set=pa.array([LATE, OUT_OF_RANGE]))
+    if unknown := _reasons_without_bound(part.task.bounds or EventBounds()):
+        refused = pc.is_in(rows["reason"], value_set=pa.array(unknown))
         mask = pc.and_(mask, pc.invert(refused.combine_chunks()))
     if any(column is MetadataColumn.TIMESTAMP for column, _ in part.table.metadata):
         mask = pc.and_(mask, pc.is_valid(rows["timestamp"]).combine_chunks())
     return mask
+
+
+def _reasons_without_bound(bounds: EventBounds) -> list[str]:
+    """Return the reasons of letters that some bound refused, if that bound is unknown."""
+    has_range = (bounds.max_future_ms, bounds.max_past_ms) != (None, None)
+    known = {
+        OUT_OF_RANGE: has_range,
+        LATE: bounds.late_before_ms is not None,
+        EXPIRED: bounds.expired_before_ms > 0,
+    }
+    return [reason for reason, is_known in known.items() if not is_known]
 
 
 def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:

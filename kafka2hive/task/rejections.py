@@ -40,10 +40,10 @@ def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Re
     return messages, [reasons[index] for index in first.tolist()]
 
 
-def with_reason(rejections: Rejections, code: str) -> Positions:
-    """Return the positions of the messages that are rejected for the reason `code`."""
+def with_reason(rejections: Rejections, *codes: str) -> Positions:
+    """Return the positions of the messages that are rejected for one of the reasons `codes`."""
     positions, reasons = rejections
-    return positions[np.array([reason.code == code for reason in reasons], np.bool_)]
+    return positions[np.array([reason.code in codes for reason in reasons], np.bool_)]
 
 
 def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import CLOSED, OUT_OF_RANGE
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
@@ -201,7 +201,7 @@ class TableRun:
             out_of_range=[with_reason(rejected, OUT_OF_RANGE) for rejected in letters]
             if self._is_bounded
             else (),
-            late=[with_reason(rejected, LATE) for rejected in letters] if self._is_bounded else (),
+            late=[with_reason(rejected, *CLOSED) for rejected in letters] if self._is_bounded else (),
         )
         self._progress()
 

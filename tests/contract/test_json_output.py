@@ -19,6 +19,7 @@ from kafka2hive.cli.render.order import order_document
 from kafka2hive.cli.render.preview import plan_document, preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.report import report_document
+from kafka2hive.cli.render.retain import retain_document
 from kafka2hive.cli.render.status_document import status_document
 from kafka2hive.cli.render.validate import (
     doctor_document,
@@ -61,6 +62,7 @@ from kafka2hive.service.recover.compaction import CompactedPartition, CompactReq
 from kafka2hive.service.recover.order import OrderAnswer
 from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, result_of_order
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.recover.retention import ExpiredPartition, RetainRequest, RetainResult
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.tables.never_filled import NeverFilled
@@ -475,6 +477,27 @@ def _compacted() -> CompactResult:
     )
 
 
+def _retained() -> RetainResult:
+    location = "hdfs://namenode:8020/w/air.db/flights"
+    days = [
+        HivePartition("air.flights", f"dt=2013-01-0{day}", f"{location}/dt=2013-01-0{day}")
+        for day in (1, 2, 3)
+    ]
+    return RetainResult(
+        "air.flights",
+        "2013-01-04T00:00:00Z",
+        (
+            ExpiredPartition(days[1], 40, 2_400_000),
+            ExpiredPartition(days[2], 3, 700, "it is not compacted yet"),
+        ),
+        dropping=(days[1],),
+        cleared=(days[0],),
+        deleted=12,
+        foreign=(f"{location}/dt=2013-01-01/notes.txt",),
+        refused=((days[1], "Hive has it at /elsewhere, where this ledger has no files"),),
+    )
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -499,6 +522,7 @@ def _documents() -> dict[str, Document]:
         "dead-letters-list": list_document("flights", _dead_letters()),
         "dead-letters-show": letters_document("flights", _dead_letter()),
         "compact": compact_document("flights", CompactRequest("air.flights"), _compacted()),
+        "retain": retain_document("flights", RetainRequest("air.flights"), _retained()),
         "dead-letters-replay": replay_document("flights", ReplayRequest(table="air.flights"), _replay()),
         "dead-letters-replay-by-order": replay_document(
             "flights", ReplayRequest(table="air.flights"), _replay_by_order()

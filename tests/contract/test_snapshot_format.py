@@ -17,6 +17,7 @@ from kafka2hive.model.snapshot import (
     Certificate,
     CompactionUnit,
     ComparedTable,
+    DroppedPartition,
     EarlyPartition,
     EventBounds,
     ForgottenRegistration,
@@ -317,6 +318,28 @@ def test_format_7_has_retired_places_and_since_when_locations_are_right() -> Non
     assert encode(WITH_RETIREMENT) == frozen
 
 
+WITH_EXPIRY = replace(
+    WITH_RETIREMENT,
+    bounds=EventBounds(planned_ms=1_795_249_927_000, expired_before_ms=1_795_132_800_000),
+    dropped=(
+        DroppedPartition(
+            partition=HivePartition("air.flights", "dt=2025-10-17", f"{TABLE}/dt=2025-10-17"),
+            epoch=41,
+            gone_since="2026-11-21T09:00:00Z",
+        ),
+        DroppedPartition(
+            partition=HivePartition("air.flights", "dt=2025-10-18", f"{TABLE}/dt=2025-10-18"), epoch=42
+        ),
+    ),
+)
+
+
+def test_format_8_has_what_has_expired_and_is_dropped() -> None:
+    frozen = (FROZEN / "format-8.snapshot").read_bytes()
+    assert decode(frozen) == WITH_EXPIRY
+    assert encode(WITH_EXPIRY) == frozen
+
+
 def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
     assert decode((FROZEN / "format-6.snapshot").read_bytes()) == FORMAT_6
 
@@ -330,7 +353,8 @@ def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
         (4, FORMAT_4),
         (5, FORMAT_5),
         (6, FORMAT_6),
-        (FORMAT, WITH_RETIREMENT),
+        (7, WITH_RETIREMENT),
+        (FORMAT, WITH_EXPIRY),
     ],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore
+from kafka2hive.model.metastore import Hive
 from kafka2hive.storage.port import FileStatus, FileSystem, StorageWriter
 
 Result = TypeVar("Result")
@@ -168,9 +168,9 @@ class _TrappedWriter:
 
 
 class TrappedMetastore:
-    """A Metastore whose registrations pass through a trap; whatever else is asked goes to the real one."""
+    """A Hive whose changes of partitions pass through a trap; whatever else is asked goes to the real one."""
 
-    def __init__(self, metastore: Metastore, trap: Trap) -> None:
+    def __init__(self, metastore: Hive, trap: Trap) -> None:
         self._metastore = metastore
         self._trap = trap
 
@@ -181,6 +181,10 @@ class TrappedMetastore:
     def set_location(self, partition: HivePartition) -> None:
         what = f"{partition.table}/{partition.path} {partition.location}"
         self._trap.around("set_location", what, lambda: self._metastore.set_location(partition))
+
+    def drop_partition(self, partition: HivePartition) -> None:
+        what = f"{partition.table}/{partition.path}"
+        self._trap.around("drop_partition", what, lambda: self._metastore.drop_partition(partition))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._metastore, name)

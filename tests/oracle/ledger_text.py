@@ -32,6 +32,7 @@ _TAGS = (
     "unit",
     "moved",
     "retired",
+    "dropped",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -13,12 +13,13 @@ from kafka2hive.ledger import (
     location,
     look,
     register,
+    retention,
     retire,
     start,
 )
 from kafka2hive.ledger.repair import older_ledger, rebuild
 from kafka2hive.service.tables import units
-from tests.simulation import compacting_caller, ledger_caller, tasks
+from tests.simulation import compacting_caller, ledger_caller, retaining_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
 
@@ -38,6 +39,8 @@ class Production:
     look: ModuleType = look
     location: ModuleType = location
     register: ModuleType = register
+    retention: ModuleType = retention
+    retaining_caller: ModuleType = retaining_caller
     retire: ModuleType = retire
     older_ledger: ModuleType = older_ledger
     rebuild: ModuleType = rebuild

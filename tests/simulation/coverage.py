@@ -34,6 +34,18 @@ LEDGER = (
     "pauses",
 )
 
+RETENTION = (
+    "partitions dropped because they expired",
+    "expired files deleted",
+    "expired partitions cleared",
+    "partitions added by MSCK",
+    "partitions dropped by others",
+    "Hive failed",
+    "fresh starts (R0)",
+    "crashes",
+    "pauses",
+)
+
 COMPACTION = (
     "partitions moved",
     "units",
@@ -193,6 +205,7 @@ CASES = {
     "ledger": LEDGER,
     "replay": REPLAY,
     "compaction": COMPACTION,
+    "retention": RETENTION,
     "service": SERVICE,
     "damage": DAMAGE,
     "orders": ORDERS,

@@ -18,6 +18,7 @@ from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import AddedColumn, ReplayedFile
+from kafka2hive.service.tables.read_through import with_expiry
 from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -146,9 +147,22 @@ class LedgerCaller:
         for index, ranges in enumerate(shares):
             files += self._run(index, ranges)
         accounts = tuple(
-            RangeAccounting(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
+            RangeAccounting(index, r, account_of(r, late_before_ms=self._expired_before_ms))
+            for index, ranges in enumerate(shares)
+            for r in ranges
         )
-        return draft.DataEpoch(files=tuple(files), accounts=accounts, registered=self._registered())
+        return draft.DataEpoch(
+            files=tuple(files),
+            accounts=accounts,
+            registered=self._registered(),
+            bounds=with_expiry(None, self.owned.state),
+        )
+
+    @property
+    def _expired_before_ms(self) -> int | None:
+        """The bound of expired rows for the next epoch's tasks."""
+        bounds = with_expiry(None, self.owned.state)
+        return None if bounds is None else bounds.expired_before_ms
 
     def _replay(self) -> Any:
         """Replay up to two files of letters, as the command does; None if there are none, or all of them stay letters.
@@ -239,7 +253,9 @@ class LedgerCaller:
 
     def _run(self, index: int, ranges: tuple[OffsetRange, ...]) -> tuple[DataFile, ...]:
         state, owned = self.owned.state, self.owned
-        share = Share(index, state.ledger_id, owned.generation.number, owned.next_epoch, ranges)
+        generation, epoch = owned.generation.number, owned.next_epoch
+        expired = self._expired_before_ms
+        share = Share(index, state.ledger_id, generation, epoch, ranges, late_before_ms=expired)
         if self.world.random() < self.world.rates.twin:
             self.world.count["twins"] += 1
             self.spawn_twin(share)

@@ -20,6 +20,8 @@ class Hive:
         self.ddl = HiveTables()
         self.put_back: dict[tuple[str, str], float] = {}
         """When an owner's look last met a partition at its early place (the world's clock)."""
+        self.met: dict[tuple[str, str], float] = {}
+        """When an owner's look last met a partition (the world's clock)."""
         self.stale: list[tuple[tuple[str, str], str]] = []
         """Objects that ANALYZE of somebody else has read, and will write whole."""
 
@@ -96,6 +98,8 @@ class SimulatedMetastore:
         if self._hive.down:
             self.fail("location")
         where = self._hive.registered.get((partition.table, partition.path))
+        if where is not None and not self.is_fenced():
+            self._hive.met[partition.table, partition.path] = self._world.now
         if where is not None and "/_open/" in where and not self.is_fenced():
             self._hive.put_back[partition.table, partition.path] = self._world.now
         return where
@@ -121,6 +125,16 @@ class SimulatedMetastore:
         self._world.tell(self._who, f"hive: {partition.path} is at {partition.location}")
         if self._world.random() < self._world.rates.lost_reply:
             self.fail("set_location (done)")
+
+    def drop_partition(self, partition: HivePartition) -> None:
+        self._hand_over()
+        if self._hive.down:
+            self.fail("drop_partition")
+        key = (partition.table, partition.path)
+        self._hive.registered.pop(key, None)
+        self._world.tell(self._who, f"hive: drop {partition.path}")
+        if self._world.random() < self._world.rates.lost_reply:
+            self.fail("drop_partition (done)")
 
     def fail(self, what: str) -> NoReturn:
         """Fail as if Hive gave no answer."""

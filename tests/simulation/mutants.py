@@ -22,6 +22,8 @@ COMPLETENESS = LEDGER + "snapshot.completeness"
 PLACES = LEDGER + "snapshot.compaction"
 EARLY_FILES = LEDGER + "early_files"
 RETIRE = LEDGER + "retire"
+RETENTION = LEDGER + "retention"
+EXPIRY = LEDGER + "snapshot.expiry"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
@@ -88,6 +90,10 @@ def _mutant(name: str, module: str, *edits: tuple[str, str], kind: str = "ledger
 
 def _of_compaction(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="compaction")
+
+
+def _of_retention(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="retention")
 
 
 def _of_damage(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
@@ -1446,7 +1452,7 @@ MUTANTS = (
     _of_orders(
         "late letters of a replay are decoded without bounds",
         REPLAYED,
-        ("            bounds=self.bounds,\n", ""),
+        ("            bounds=with_expiry(self.bounds, state),\n", ""),
     ),
     _of_orders(
         "a replay is recorded as an order that takes one snapshot",
@@ -1684,6 +1690,84 @@ MUTANTS = (
     ),
     _of_compaction(
         "places that were retired are not encoded", LINES, ("    MOVED,\n    RETIRED,\n", "    MOVED,\n")
+    ),
+    _of_retention(
+        "dropped partitions are not encoded", LINES, ("    RETIRED,\n    DROPPED,\n", "    RETIRED,\n")
+    ),
+    _of_retention(
+        "what has expired is forgotten by an epoch with records",
+        READ_THROUGH,
+        ("    if not expired:\n", "    if True:\n"),
+    ),
+    _of_retention(
+        "a draft may take rows that have expired, and a task does",
+        TASKS,
+        (", share.late_before_ms)\n    )", ", None)\n    )"),
+    ),
+    _of_retention(
+        "a partition is dropped, and what has expired is not recorded",
+        RETENTION,
+        (
+            "Expiry(expired_before_ms=before_ms, dropped=dropped)",
+            "Expiry(expired_before_ms=1, dropped=dropped)",
+        ),
+    ),
+    _of_retention(
+        "files are deleted as soon as Hive has dropped the partition",
+        RETENTION,
+        ("now - since >= keep_seconds", "now >= since"),
+    ),
+    _of_retention(
+        "files are deleted although a look has met the partition in Hive",
+        RETENTION,
+        ("if each.partition in absent and _is_over", "if _is_over"),
+    ),
+    _of_retention(
+        "the time of a dropped partition runs on when it is back",
+        EXPIRY,
+        ('return replace(each, gone_since="")', "return each"),
+    ),
+    _of_retention(
+        "a partition that is back is dropped again before the snapshot that stops its time",
+        RETENTION,
+        ("        self._record(look, now)\n        if self", "        if self"),
+    ),
+    _of_retention(
+        "a dropped partition is cleared before its files are deleted",
+        RETENTION,
+        ("            is_clear = False\n", "            is_clear = True\n"),
+        ("        deleted += sum(ports.concurrency.map(partial(_delete, ports), own))\n", ""),
+    ),
+    _of_retention(
+        "certificates of dropped partitions stay",
+        RETENTION,
+        ("    return mark is not None and mark.ledger == tag", "    return False"),
+    ),
+    _of_retention(
+        "an epoch forgets what is dropped",
+        EXPIRY,
+        ("for each in after.dropped if each.partition not in", "for each in () if each.partition not in"),
+    ),
+    _of_retention(
+        "a pending registration is dropped, too",
+        EXPIRY,
+        (
+            '    reasons.update((each.path, "Hive has not confirmed it yet") for each in state.unregistered)\n',
+            "",
+        ),
+    ),
+    _of_retention(
+        "an open partition is dropped, too",
+        EXPIRY,
+        ('    reasons.update((each.partition.path, "it is not complete yet") for each in state.open)\n', ""),
+    ),
+    _of_retention(
+        "a partition is dropped twice",
+        EXPIRY,
+        (
+            '    reasons.update((each.partition.path, "its dropping is under way") for each in state.dropped)\n',
+            "",
+        ),
     ),
     _of_compaction(
         "early files are deleted before queries there fail",

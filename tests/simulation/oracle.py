@@ -235,12 +235,14 @@ def check_accounts(snapshots: list[SnapshotText]) -> None:
             raise Violation(f"epoch {snapshot.epoch} has no account of {moved}")
 
 
-def check_certificates(world: World, snapshots: list[SnapshotText], refused: bool = False) -> None:
+def check_certificates(
+    world: World, snapshots: list[SnapshotText], refused: bool = False, dropped: frozenset[str] = frozenset()
+) -> None:
     """Recount open partitions, certificates and their files from the file and loss lines alone.
 
     A certificate that could not be written is withdrawn by the next snapshot, which opens its partition again. If `refused`, this
-    table can have no certificate. A partition is known by its path, and is at the location of its newest file. One that moves
-    has only its compacted files, which count since its first early one.
+    table can have no certificate; those at `dropped` places may be gone. A partition is known by its path, and is at the location
+    of its newest file. One that moves has only its compacted files, which count since its first early one.
     """
     counts: dict[str, tuple[int, int, int]] = {}
     where: dict[str, HivePartition] = {}
@@ -278,7 +280,8 @@ def check_certificates(world: World, snapshots: list[SnapshotText], refused: boo
             if refused and following is not None and each.partition not in withdrawn:
                 raise Violation(f"epoch {snapshot.epoch} certifies {each}, which was never written")
             untracked = following is not None and following.tracking is None
-            unsure = refused or untracked or each.partition in withdrawn
+            gone = each.partition.location in dropped
+            unsure = refused or untracked or gone or each.partition in withdrawn
             _check_certificate(world, snapshot, each, unsure)
         early = {each.partition.path: each.since for each in snapshot.early}
         still = {where[path]: told for path, told in counts.items()}

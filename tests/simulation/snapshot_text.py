@@ -114,6 +114,14 @@ class ToldProgress(NamedTuple):
     again: int
 
 
+class ToldDropped(NamedTuple):
+    """A `dropped` line."""
+
+    partition: HivePartition
+    epoch: int
+    gone_since: str
+
+
 class ToldEarly(NamedTuple):
     """An `early` line."""
 
@@ -160,7 +168,7 @@ class SnapshotText:
     """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
 
     `paused` is the id of the order that paused the table, None if it is not paused.
-    `through` is the time up to which all was read, "-" if unknown; `late_before_ms` is the bound of late rows.
+    `through` is the time up to which all was read, "-" if unknown; `late_before_ms` is the bound of late or expired rows.
     """
 
     ledger_id: str
@@ -197,6 +205,7 @@ class SnapshotText:
     units: tuple[ToldUnit, ...]
     moved: tuple[ToldMove, ...]
     retired: tuple[ToldRetirement, ...]
+    dropped: tuple[ToldDropped, ...]
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -243,7 +252,10 @@ def read_snapshot(data: bytes) -> SnapshotText:
         orders=tuple(ToldOrder(o["id"], o["kind"], o["epoch"], o["result"]) for o in lines["order"]),
         paused=paused[0] if paused else None,
         through=next((line["through"] for line in lines["tracking"]), "-"),
-        late_before_ms=next((line["late_before_ms"] for line in lines["bounds"]), None),
+        late_before_ms=_closed_before_ms(lines["bounds"]),
+        dropped=tuple(
+            ToldDropped(_partition(line), line["epoch"], line["gone_since"]) for line in lines["dropped"]
+        ),
         replayed=tuple(
             ToldReplay(*(line[name] for name in ToldReplay._fields)) for line in lines["replayed"]
         ),
@@ -266,6 +278,12 @@ def read_snapshot(data: bytes) -> SnapshotText:
             for line in lines["retired"]
         ),
     )
+
+
+def _closed_before_ms(bounds: list[dict[str, Any]]) -> int | None:
+    """Return up to which time periods are late or have expired."""
+    ends = [end for line in bounds for end in (line["late_before_ms"], line.get("expired_before_ms"))]
+    return max((end for end in ends if end is not None), default=None)
 
 
 def _partition(line: dict[str, Any]) -> HivePartition:

@@ -18,6 +18,7 @@ SCHEDULES = {
     "ledger": 3_000,
     "replay": 600,
     "compaction": 450,
+    "retention": 300,
     "service": 600,
     "damage": 160,
     "orders": 150,

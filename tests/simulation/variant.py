@@ -22,6 +22,7 @@ RELOADED = (
     "tests.simulation.tasks",
     "tests.simulation.ledger_caller",
     "tests.simulation.compacting_caller",
+    "tests.simulation.retaining_caller",
     "tests.simulation.service.driver",
     "tests.simulation.service.repair",
 )
@@ -41,6 +42,8 @@ FIELDS = {
     "older_ledger": "kafka2hive.ledger.repair.older_ledger",
     "rebuild": "kafka2hive.ledger.repair.rebuild",
     "register": "kafka2hive.ledger.register",
+    "retention": "kafka2hive.ledger.retention",
+    "retaining_caller": "tests.simulation.retaining_caller",
     "retire": "kafka2hive.ledger.retire",
     "repair": "tests.simulation.service.repair",
     "service": "tests.simulation.service.driver",

@@ -64,6 +64,10 @@ class WatchedNameNode(NameNode):
             self.retired[path] = node.content
             self.count["early files deleted"] += 1
             return super().delete(path)
+        if isinstance(node, FileNode) and node.content and self._has_expired(path):
+            self.retired[path] = node.content
+            self.count["expired files deleted"] += 1
+            return super().delete(path)
         junk = isinstance(node, FileNode) and not node.content and path.startswith(LEDGERS)
         done = super().delete(path)
         if done and "/_tmp/" in path:
@@ -187,13 +191,7 @@ class WatchedNameNode(NameNode):
         """Check that a committed snapshot has retired the place of an early file, that queries there fail, and that what
         compaction wrote is at home (K8).
         """
-        lines: dict[str, list[dict[str, Any]]] = {"retired": [], "file": []}
-        for directory, names in list(self.directories.items()):
-            if directory.startswith(LEDGER.root) and "/init-" not in directory:
-                for name, node in names.items():
-                    if isinstance(node, FileNode) and name.endswith((".pending", ".final")) and node.content:
-                        told = objects_of(node.content)
-                        lines = {tag: [*lines[tag], *told[tag]] for tag in lines}
+        lines = self._committed_lines("retired", "file")
         place = parent(path)
         mine = [r for r in lines["retired"] if r["early"] == place and epoch_of(path) <= r["through"]]
         marks = [name for name in self.directory(place) or {} if name.startswith("moved-")]
@@ -208,6 +206,26 @@ class WatchedNameNode(NameNode):
         }
         if not homes & self.promoted:
             raise Violation(f"K8: {path} is deleted, and its rows are not at home")
+
+    def _has_expired(self, path: str) -> bool:
+        """Return whether a committed snapshot says that the file's partition was dropped, and is not in Hive any more (E4)."""
+        if not (path.startswith(LOCATION) and path.endswith(VISIBLE)):
+            return False
+        return any(
+            line["location"] == parent(path) and epoch_of(path) <= line["epoch"] and line["gone_since"]
+            for line in self._committed_lines("dropped")["dropped"]
+        )
+
+    def _committed_lines(self, *tags: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the lines with these tags of all committed snapshots."""
+        lines: dict[str, list[dict[str, Any]]] = {tag: [] for tag in tags}
+        for directory, names in list(self.directories.items()):
+            if directory.startswith(LEDGER.root) and "/init-" not in directory:
+                for name, node in names.items():
+                    if isinstance(node, FileNode) and name.endswith((".pending", ".final")) and node.content:
+                        told = objects_of(node.content)
+                        lines = {tag: [*lines[tag], *told[tag]] for tag in lines}
+        return lines
 
     def _certified(self, directory: str, ledger: str, epoch: int, text: bytes) -> None:
         """Check that a certificate appears after the files that it counts; it must name those that were given up."""

@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from kafka2hive.cli.main import app
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import OUT_OF_BOUNDS
 from kafka2hive.config.load import load_text
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.errors import ExitCode
@@ -94,7 +94,7 @@ def codes_of_reasons() -> set[str]:
     calls = [n for n in nodes() if isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Name)]
     refusals = ("Reason", "BinaryRefusal", "ValueRefusal")
     given = [n.args[0] for n in calls if isinstance(n.func, ast.Name) and n.func.id in refusals]
-    return {str(code.value) for code in given if isinstance(code, ast.Constant)} | {LATE, OUT_OF_RANGE}
+    return {str(code.value) for code in given if isinstance(code, ast.Constant)} | set(OUT_OF_BOUNDS)
 
 
 def codes_in_the_table() -> set[str]:

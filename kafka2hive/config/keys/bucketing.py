@@ -132,6 +132,15 @@ class CompactOptions:
     ] = 172_800.0
 
 
+Retention = Annotated[
+    Duration | None,
+    Key(
+        "How long partitions stay after the end of their period, until `kafka2hive retain` drops them, [below](#retain).",
+        written="duration",
+        otherwise="forever",
+    ),
+]
+
 SuccessFile = Annotated[
     str,
     Bounds(

@@ -263,6 +263,24 @@ def _is_date(check: TableCheck) -> bool:
     return event is not None and event.type is not None and event.type.lower() == "date"
 
 
+def check_retain(check: TableCheck) -> None:
+    """Check that partitions can expire: the path names periods, and rows that may still come are not refused."""
+    seconds = check.table.retain
+    if seconds is None:
+        return
+    path, table = check.path("retain"), check.table
+    bucket = read_bucket_path(table.bucket.path)
+    if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
+        message = (
+            f"needs partitions of a period of time that ends: bucket.path {table.bucket.path} names none"
+        )
+        check.add(path, message)
+    if seconds < _DAY_SECONDS:
+        check.add(path, "must be at least 1d: rows that are on their way would be refused")
+    elif table.completion is not None and seconds <= table.completion.delay_seconds:
+        check.add(path, "must be longer than completion.delay: only complete partitions are dropped")
+
+
 def check_late(check: TableCheck) -> None:
     """Check that something says when a period is over, so that records can be late."""
     if check.table.late == "append":

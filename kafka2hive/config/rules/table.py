@@ -12,6 +12,7 @@ from kafka2hive.config.rules.bucket import (
     check_compact,
     check_completion,
     check_late,
+    check_retain,
 )
 from kafka2hive.config.rules.columns import check_columns, check_metadata
 from kafka2hive.config.rules.service import check_location
@@ -57,6 +58,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     check_completion(after)
     check_late(after)
     check_compact(after, has_hive)
+    check_retain(after)
     _check_location(check, storage)
     check.require_zone(check.table.zone, check.path("zone"))
 

@@ -180,6 +180,25 @@ class PlaceUpdate(_CommonParts):
     cleared: frozenset[HivePartition] = frozenset()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry(_CommonParts):
+    """What expires, and the results of looks for dropped partitions in Hive (E1 to E4). Partitions are at their homes.
+
+    - `expired_before_ms`: rows of periods that ended at or before it have expired; 0 keeps the state's value.
+    - `dropped`: expired partitions that are to be dropped from Hive, and deleted, from now on.
+    - `gone`: dropped partitions that Hive did not have at the time `gone_at` (ISO-8601 UTC).
+    - `back`: dropped partitions that Hive had again.
+    - `cleared`: dropped partitions whose files are deleted.
+    """
+
+    expired_before_ms: int = 0
+    dropped: frozenset[HivePartition] = frozenset()
+    gone: frozenset[HivePartition] = frozenset()
+    gone_at: str = UNKNOWN_TIME
+    back: frozenset[HivePartition] = frozenset()
+    cleared: frozenset[HivePartition] = frozenset()
+
+
 Change = (
     DataEpoch
     | FirstPositions
@@ -190,4 +209,5 @@ Change = (
     | PauseUpdate
     | Compaction
     | PlaceUpdate
+    | Expiry
 )

@@ -4,7 +4,7 @@ The encoder, the parser, the draft, the audit and the table in docs/protocol.md 
 """
 
 from kafka2hive.ledger.snapshot.line import Field, Life, Line, partition_fields
-from kafka2hive.ledger.snapshot.place_lines import EARLY, MOVED, RETIRED, UNIT
+from kafka2hive.ledger.snapshot.place_lines import DROPPED, EARLY, MOVED, RETIRED, UNIT
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import Position, RangeAccounting
 from kafka2hive.model.snapshot import (
@@ -114,7 +114,7 @@ These count records (messages), while files count rows: the data files hold `wri
 `more_rows` counts the rows beyond the first of each written record.
 The line has `more_rows` only if it is not 0; the snapshot then has format 3, so that a program that does not know it stops.
 A record with a bad row is a dead letter; a record without rows is `filtered`.
-`out_of_range` and `late` (if not 0) are the parts of `dead_lettered` that the epoch's `bounds` refuse.""",
+`out_of_range` and `late` (if not 0) are the parts of `dead_lettered` that the epoch's `bounds` refuse; `late` includes expired ones.""",
 )
 
 GAP = Line(
@@ -302,14 +302,16 @@ BOUNDS = Line(
     Field("max_future_ms"),
     Field("max_past_ms"),
     Field("late_before_ms"),
+    Field("expired_before_ms", since=8),
     attribute="bounds",
     life=Life.STATE,
     since=6,
     is_single=True,
     doc="the [bounds of event time](#bounds-of-event-time-and-late-rows) of the newest epoch with records",
-    note="""Only for tables with `bucket.max_future`, `bucket.max_past` or `late: dead_letter`; null stands for a bound that is not set.
+    note="""Only for tables with `bucket.max_future`, `bucket.max_past`, `late: dead_letter` or `retain`; null stands for a bound that is not set.
 `planned_ms` is when the epoch was planned.
-`late_before_ms` never goes back while it is set, and is at most the `through` of the snapshot before; `verify` checks both.""",
+`late_before_ms` never goes back while it is set, and is at most the `through` of the snapshot before; `verify` checks both.
+`expired_before_ms` (format 8) never goes back and is never unset; `verify` checks it. It is missing if nothing has expired.""",
 )
 
 REPLAYED = Line(
@@ -378,6 +380,7 @@ LINES = (
     UNIT,
     MOVED,
     RETIRED,
+    DROPPED,
 )
 """All kinds of lines, in the order of the text. A snapshot has exactly one header; it may lack lines of any other kind."""
 

@@ -1,7 +1,13 @@
-"""The kinds of lines about early places, units and moves: rules K1 to K8 of docs/protocol.md."""
+"""The kinds of lines about early places, units, moves and dropped partitions: rules K1 to K8 and E2 to E4 of docs/protocol.md."""
 
 from kafka2hive.ledger.snapshot.line import Field, Life, Line, partition_fields
-from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, MovedPartition, RetiredPartition
+from kafka2hive.model.snapshot import (
+    CompactionUnit,
+    DroppedPartition,
+    EarlyPartition,
+    MovedPartition,
+    RetiredPartition,
+)
 
 EARLY = Line(
     "early",
@@ -62,4 +68,19 @@ RETIRED = Line(
     since=7,
     doc="a moved Hive partition whose early files, of epochs up to `through`, may be deleted since `epoch`",
     note="It replaces the `moved` line, and ends when a listing of the early place shows that all these files are deleted.",
+)
+
+DROPPED = Line(
+    "dropped",
+    DroppedPartition,
+    *partition_fields("partition."),
+    Field("epoch"),
+    Field("gone_since"),
+    attribute="dropped",
+    life=Life.STATE,
+    since=8,
+    doc="an expired Hive partition whose files, of epochs up to `epoch`, are deleted once Hive does not have it",
+    note="""`gone_since` is the time since which no look has found the partition in Hive; it is empty before that.
+The line ends when a listing of the partition's places shows that all these files are deleted.
+No later epoch has data files for a partition with this line.""",
 )

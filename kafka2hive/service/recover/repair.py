@@ -10,7 +10,7 @@ from kafka2hive.config.keys import StartKind, StartPolicy
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import GapAcceptance, Halt, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.ledger.history import find_files
+from kafka2hive.ledger.history import final_snapshots, find_files
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import find
@@ -105,7 +105,7 @@ class Repairs:
         candidates: dict[str, tuple[DataFile, str]] = {}
         for path in sorted(set(remedies) - recorded, key=lambda path: not is_pattern(path)):
             candidates |= {f.final: (f, remedies[path]) for f in self._named(ledger, path)}
-        paths = sorted(candidates.keys() - recorded)
+        paths = sorted(candidates.keys() - recorded - self._expired(ledger, candidates))
         named = [candidates[path] for path in paths]
         places = ports.concurrency.map(lambda entry: find(ports.files, ledger.paths.table, entry[0]), named)
         return [
@@ -113,6 +113,15 @@ class Repairs:
             for (file, remedy), place in zip(named, places, strict=True)
             if isinstance(place, ManualActionRequired) and not was_retired(ports.files, ledger.state, file)
         ]
+
+    def _expired(self, ledger: View | OwnedLedger, paths: Collection[str]) -> set[str]:
+        """Return those of the paths whose partition was dropped because it expired: their files are not lost."""
+        bounds = ledger.state.bounds
+        if not paths or bounds is None or not bounds.expired_before_ms:
+            return set()
+        finals = final_snapshots(self._wiring.ports.files, ledger.paths, ledger.directory)
+        dropped = {line.partition.location for state in (ledger.state, *finals) for line in state.dropped}
+        return {path for path in paths if parent(path) in dropped}
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
         """Return what the next snapshot records; empty if nothing was decided.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import OUT_OF_BOUNDS
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
@@ -136,7 +136,7 @@ def check_dead_letters(
     """
     if total.bad <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
         return
-    bad = [refusal for refusal in refusals_by_count(manifests) if refusal.code not in (OUT_OF_RANGE, LATE)]
+    bad = [refusal for refusal in refusals_by_count(manifests) if refusal.code not in OUT_OF_BOUNDS]
     reasons = "; ".join(_text(refusal, total.bad) for refusal in bad[:_MOST_REASONS])
     raise TableError(
         "dead_letters.too_many",

@@ -22,6 +22,7 @@ from kafka2hive.plan.contract import (
     TableManifest,
     TableTask,
 )
+from kafka2hive.service.tables.read_through import with_expiry
 from kafka2hive.storage.port import FileSystem
 
 _MOST_NAMED = 3
@@ -54,7 +55,7 @@ class FileOfLetters:
             epoch=owned.next_epoch if owned else 0,
             planned_at_ms=planned_at_ms,
             ranges=self.file.ranges,
-            bounds=self.bounds,
+            bounds=with_expiry(self.bounds, state),
             replay=LetterFile(
                 path=self.file.final,
                 rows=self.file.rows,

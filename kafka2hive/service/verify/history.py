@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, Position
+from kafka2hive.model.paths.table_directory import early_place
 from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, ReplayedFile, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import Finding, of_epoch
@@ -210,6 +211,31 @@ def retired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
         for snapshot in snapshots
         for file in snapshot.files
         if file.kind is FileKind.DATA and snapshot.epoch <= through.get(file.hive_partition.location, -1)
+    )
+
+
+def dropped_places(snapshots: Iterable[Snapshot]) -> dict[str, int]:
+    """Return the places of expired partitions, and up to which epoch their files may be gone (E4)."""
+    return {
+        place: line.epoch
+        for snapshot in snapshots
+        for line in snapshot.dropped
+        for place in (
+            line.partition.location,
+            early_place(line.partition.location.removesuffix("/" + line.partition.path), line.partition.path),
+        )
+    }
+
+
+def expired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
+    """Return the final paths of files that may be gone, because their partition has expired."""
+    snapshots = list(snapshots)
+    through = dropped_places(snapshots)
+    return frozenset(
+        file.final
+        for snapshot in snapshots
+        for file in snapshot.files
+        if snapshot.epoch <= through.get(file.hive_partition.location, -1)
     )
 
 

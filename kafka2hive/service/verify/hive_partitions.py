@@ -4,7 +4,7 @@ The check of certificates shares no code with the module that writes them.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,12 +22,12 @@ PENDING_SECONDS = 15.0
 
 
 def audit_certificates(
-    files: FileSystem, concurrency: Concurrency, finals: Sequence[Snapshot]
+    files: FileSystem, concurrency: Concurrency, finals: Sequence[Snapshot], dropped: Collection[str] = ()
 ) -> list[Finding]:
     """Compare every certificate with its snapshot; `finals` are ordered by epoch. Raises StorageError.
 
-    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing, or empty
-    because of a delayed RPC; otherwise it must be right.
+    Certificates in `dropped` places of expired partitions may be gone, and those of the newest epoch may not be written yet.
+    The certificate of a reopened partition may be missing, or empty because of a delayed RPC; otherwise it must be right.
     """
     reopened = {
         (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
@@ -42,7 +42,7 @@ def audit_certificates(
         try:
             text = files.read(path)
         except NotFound:
-            if snapshot is finals[-1] or withdrawn:
+            if snapshot is finals[-1] or withdrawn or certificate.partition.location in dropped:
                 return []
             return [
                 Finding(
@@ -60,9 +60,15 @@ def audit_certificates(
 
 
 def audit_registrations(
-    finals: Sequence[Snapshot], newest: Snapshot, metastore: Metastore, clock: Clock
+    finals: Sequence[Snapshot],
+    newest: Snapshot,
+    metastore: Metastore,
+    clock: Clock,
+    dropped: Collection[str] = (),
 ) -> list[Finding]:
     """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
+
+    Those at the `dropped` places of expired partitions are not expected.
 
     A live run may be registering a partition that is pending in the ledger, so it is looked up again after PENDING_SECONDS.
     If it is still missing, it is a finding as well: no run registers it, or Hive refuses it.
@@ -71,7 +77,7 @@ def audit_registrations(
     units = {unit.partition for snapshot in finals for unit in snapshot.units}
     early_places = {replace(home, location=other_place(home.location, home.path)) for home in units}
     with_data = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path}
-    expected = with_data - given_up - early_places
+    expected = {p for p in with_data - given_up - early_places if p.location not in dropped}
     pending = {p for p in newest.unregistered if p.path}
     findings = [
         Finding("verify.hive", _name(p), problem)

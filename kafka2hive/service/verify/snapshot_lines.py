@@ -29,6 +29,7 @@ from kafka2hive.model.text import utc_text
 from kafka2hive.service.verify.compaction import audit_places
 from kafka2hive.service.verify.file_lines import file_problem
 from kafka2hive.service.verify.result import Finding, of_epoch
+from kafka2hive.service.verify.retention import audit_dropped
 
 _COMPLETENESS = "verify.completeness"
 _BOUNDS = "verify.bounds"
@@ -54,6 +55,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _completeness(before, after)
             yield from _bounds(before, after)
             yield from audit_places(before, after)
+            yield from audit_dropped(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
@@ -271,13 +273,23 @@ def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit the bounds of event time: they change only if records are read, and closed periods stay closed.
+    """Audit the bounds of event time: they change only if records are read, and closed and expired periods stay so.
+
+    A snapshot without records may only let more expire.
 
     Rebuilt snapshots are left out: they have accounts of many epochs, and lack bounds.
     """
     if after.owner == REBUILT:
         return
-    if not after.accounts and after.bounds != before.bounds and after.tracking is not None:
+    then_expired, expired = ((s.bounds or EventBounds()).expired_before_ms for s in (before, after))
+    if expired < then_expired:
+        yield of_epoch(
+            after, _BOUNDS, f"rows before {expired} have expired, before it those before {then_expired}"
+        )
+    same = replace(after.bounds or EventBounds(), expired_before_ms=then_expired) == (
+        before.bounds or EventBounds()
+    )
+    if not after.accounts and not same and after.tracking is not None:
         yield of_epoch(after, _BOUNDS, "it read no records, but its bounds of event time have changed")
     then, now = (
         None if snapshot.bounds is None else snapshot.bounds.late_before_ms for snapshot in (before, after)
@@ -295,7 +307,7 @@ def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             )
     total = sum((entry.account for entry in after.accounts), OffsetAccounting())
     limits = after.bounds or EventBounds()
-    if total.late and now is None:
+    if total.late and now is None and not expired:
         yield of_epoch(after, _BOUNDS, f"{total.late} dead letters are late, though no period was closed")
     if total.out_of_range and (limits.max_future_ms, limits.max_past_ms) == (None, None):
         yield of_epoch(

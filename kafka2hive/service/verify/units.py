@@ -12,6 +12,7 @@ from kafka2hive.model.text import counted
 PIECE_OFFSETS = 4_000_000
 """The most offsets that are compared at a time; this bounds the memory."""
 
+_EXPIRED_SINCE = "whose letters were replayed after some of their periods had expired"
 _WITHOUT_BOUNDS = "among late or out-of-range records, whose bounds a rebuilt ledger does not have"
 
 Advance = Callable[[int, int], None]
@@ -23,7 +24,8 @@ class Unit:
     """One task's offset ranges that are not empty, with their accounts, and all files with rows of these offsets.
 
     `bounds` are the bounds of event time that the task applied. A file that replaces a lost file (`recover --refetch`) or
-    replayed dead letters belongs to the unit of the file that it replaces.
+    replayed dead letters belongs to the unit of the file that it replaces. `is_replayed_later`: letters were replayed when more
+    had expired than when the task read them, so that rows of the task's bounds may be letters.
     """
 
     epoch: int
@@ -31,6 +33,7 @@ class Unit:
     accounts: dict[OffsetRange, OffsetAccounting]
     topic_ids: dict[TopicPartition, str]
     bounds: EventBounds | None = None
+    is_replayed_later: bool = False
     files: list[DataFile] = field(default_factory=list)
 
     @property
@@ -73,12 +76,18 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
             task_unit = by_task.get(file.task)
             if file.task in replayed:  # a recreated topic may have the same ranges twice
                 owner = by_file.get(replayed[file.task])
+                if owner is not None and _expired(snapshot.bounds) > _expired(owner.bounds):
+                    owner.is_replayed_later = True
             else:
                 is_original = task_unit is not None and ranges == task_unit.accounts.keys()
                 owner = task_unit if is_original else by_ranges.get(ranges)
             by_file[file.final] = owner
             (unassigned if owner is None else owner.files).append(file)
     return units, unassigned
+
+
+def _expired(bounds: EventBounds | None) -> int:
+    return 0 if bounds is None else bounds.expired_before_ms
 
 
 def without_refetched(
@@ -105,6 +114,8 @@ def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Un
     """Split the unit's offsets into ranges that can be decoded again from Kafka, and ranges that cannot."""
     if unit.lacks_bounds:
         return [], [UnreadableRange(r, _WITHOUT_BOUNDS) for r in unit.ranges]
+    if unit.is_replayed_later:
+        return [], [UnreadableRange(r, _EXPIRED_SINCE) for r in unit.ranges]
     fetchable: list[OffsetRange] = []
     gone: list[UnreadableRange] = []
     for r in unit.ranges:

@@ -27,7 +27,13 @@ from kafka2hive.service.tables.ledgers import (
     vanished_ledgers,
 )
 from kafka2hive.service.verify.files import audit_contents, audit_pending, audit_presence
-from kafka2hive.service.verify.history import audit_history, lost_paths, retired_paths
+from kafka2hive.service.verify.history import (
+    audit_history,
+    dropped_places,
+    expired_paths,
+    lost_paths,
+    retired_paths,
+)
 from kafka2hive.service.verify.hive_partitions import (
     accepted_registrations,
     audit_certificates,
@@ -158,8 +164,8 @@ class TableAudit:
 
     def _files(self, history: History, result: AuditResult) -> None:
         """Audit the files' names and lengths, their contents if requested, and with `deep` their rows against Kafka's records."""
-        request, retired = self.request, retired_paths(history.all)
-        lost = lost_paths(history.all) | retired
+        request, retired, expired = self.request, retired_paths(history.all), expired_paths(history.all)
+        lost = lost_paths(history.all) | retired | expired
         files, concurrency = self.wiring.ports.files, self.wiring.ports.concurrency
         result.extend(
             audit_presence(
@@ -171,7 +177,8 @@ class TableAudit:
                 newest_now=lambda: look(files, history.view.paths).state.epoch,
             )
         )
-        result.findings += audit_certificates(files, concurrency, history.finals)
+        dropped = dropped_places(history.all)
+        result.findings += audit_certificates(files, concurrency, history.finals, dropped)
         if history.pending is not None:
             result.findings += audit_pending(
                 files=files,
@@ -194,6 +201,12 @@ class TableAudit:
             )
             result.extend(audit.audit(history.finals, self.kafka))
             result.findings += audit_units(files, history.finals, lost, self.settings(name).tables[name])
+            if expired:
+                rows = sum(f.rows for s in history.finals for f in s.files if f.final in expired)
+                files_of = counted(len(expired), "file")
+                result.not_checked.append(
+                    f"{counted(rows, 'row')} of {files_of} in expired partitions, which may be deleted"
+                )
             if retired:
                 rows = sum(f.rows for s in history.finals for f in s.files if f.final in retired)
                 result.not_checked.append(
@@ -219,7 +232,9 @@ class TableAudit:
         if self.metastore is not None:
             clock = self.wiring.ports.clock
             try:
-                result.findings += audit_registrations(history.finals, history.newest, self.metastore, clock)
+                result.findings += audit_registrations(
+                    history.finals, history.newest, self.metastore, clock, dropped_places(history.all)
+                )
             except MetastoreUnavailable as error:
                 result.no_answer.append(f"Hive: {error}")
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import EXPIRED, LATE, OUT_OF_RANGE
 from kafka2hive.config.keys import Bucketing
 from kafka2hive.config.keys.bucket_path import BucketEnds, BucketPath, Code, Part, PathField, read_bucket_path
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
@@ -82,7 +82,7 @@ class Bucketer:
         if self._span is not None:
             self._times.check(schema)
         self._bounds = _time_bounds(bounds, bucketing.zone)
-        self._closed = None if bounds is None else _closed_periods(bounds, self._path, bucketing.zone)
+        self._closed = _closed_periods(bounds, self._path, bucketing.zone)
 
     def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> BucketAssignment:
         """Assign each row to a bucket or a reason. `record_times` returns the rows' record timestamps (epoch milliseconds)."""
@@ -130,8 +130,8 @@ class Bucketer:
                 "bucket.name_too_long",
                 f"{longest} bytes in one directory name, {LONGEST_NAME} are allowed",
             )
-        elif self._closed is not None and self._closed.has(path):
-            result = Reason(LATE, f"{path} ended before {self._closed.text}", self._times.column)
+        elif closed := next((periods for periods in self._closed if periods.has(path)), None):
+            result = Reason(closed.code, f"{path} ended before {closed.text}", self._times.column)
         else:
             result = self._ids.setdefault(path, len(self.paths))
             if result == len(self.paths):
@@ -193,9 +193,10 @@ class _Refusals:
 
 
 class _ClosedPeriods:
-    """The Hive partitions of periods that ended at or before `before_ms` (epoch milliseconds)."""
+    """The Hive partitions of periods that ended at or before `before_ms` (epoch milliseconds); `code` is the reason's."""
 
-    def __init__(self, path: BucketPath, zone: str, before_ms: int) -> None:
+    def __init__(self, code: str, path: BucketPath, zone: str, before_ms: int) -> None:
+        self.code = code
         self._ends = BucketEnds(path, zone)
         self._before_ms = before_ms
         self.text = utc_text(before_ms // 1000)
@@ -211,9 +212,12 @@ def _time_bounds(bounds: EventBounds | None, zone: str) -> TimeBounds | None:
     return TimeBounds(bounds, zone)
 
 
-def _closed_periods(bounds: EventBounds, path: BucketPath, zone: str) -> _ClosedPeriods | None:
-    before_ms = bounds.late_before_ms
-    return None if before_ms is None else _ClosedPeriods(path, zone, before_ms)
+def _closed_periods(bounds: EventBounds | None, path: BucketPath, zone: str) -> list[_ClosedPeriods]:
+    """Return the periods whose rows are refused; the first that has a row's partition says why."""
+    if bounds is None:
+        return []
+    ends = ((EXPIRED, bounds.expired_before_ms or None), (LATE, bounds.late_before_ms))
+    return [_ClosedPeriods(code, path, zone, end) for code, end in ends if end is not None]
 
 
 def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:

@@ -5,13 +5,13 @@ lacks, so the record is read from Kafka again.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import CLOSED, OUT_OF_BOUNDS, OUT_OF_RANGE
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
@@ -130,9 +130,9 @@ class PlacedRows:
         """Return the number of refused rows by range."""
         return self._unwritable_rows.counts()
 
-    def refused_for(self, code: str) -> tuple[int, ...]:
-        """Return the number of rows by range that are refused for the reason `code`."""
-        return self._unwritable_rows.counts_of(code)
+    def refused_for(self, *codes: str) -> tuple[int, ...]:
+        """Return the number of rows by range that are refused for one of the reasons `codes`."""
+        return self._unwritable_rows.counts_of(codes)
 
     def refusals(self) -> tuple[Refusal, ...]:
         return self._letters.refusals()
@@ -159,7 +159,7 @@ class UnwritableRows:
         """
         self._reasons[number][offset] = reason
         self._counts[number][reason.code] += 1
-        self._bad += reason.code not in (OUT_OF_RANGE, LATE)
+        self._bad += reason.code not in OUT_OF_BOUNDS
         if self._bad > MOST_UNWRITABLE_ROWS:
             source = self._ranges[number].topic_partition
             raise TableError(
@@ -176,9 +176,9 @@ class UnwritableRows:
         """Return the number of rows by range."""
         return tuple(map(len, self._reasons))
 
-    def counts_of(self, code: str) -> tuple[int, ...]:
-        """Return the number of rows by range with this reason."""
-        return tuple(counts[code] for counts in self._counts)
+    def counts_of(self, codes: Iterable[str]) -> tuple[int, ...]:
+        """Return the number of rows by range with one of these reasons."""
+        return tuple(sum(counts[code] for code in codes) for counts in self._counts)
 
     def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[Reason]]]:
         """Read the records of the rows again, and yield chunks with the records' positions and reasons.
@@ -266,7 +266,7 @@ class SelectedRows:
             rows=self._placed.placed(),
             refused=self._placed.refused(),
             out_of_range=self._placed.refused_for(OUT_OF_RANGE),
-            late=self._placed.refused_for(LATE),
+            late=self._placed.refused_for(*CLOSED),
             refusals=self._placed.refusals(),
             files=files,
             seconds=self._times.by_phase(),

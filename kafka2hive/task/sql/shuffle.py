@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.dead_letters import CLOSED, OUT_OF_RANGE
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.fetch.records import Positions
@@ -129,7 +129,7 @@ class SentRows:
             rows=self._placed.placed(),
             refused=self._placed.refused(),
             out_of_range=self._placed.refused_for(OUT_OF_RANGE),
-            late=self._placed.refused_for(LATE),
+            late=self._placed.refused_for(*CLOSED),
             marks=tuple(self._marks.tolist()),
             refusals=self._placed.refusals(),
             files=files,

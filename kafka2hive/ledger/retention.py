@@ -1,0 +1,256 @@
+"""Drop expired partitions from Hive and delete their files: rules E2 to E4 of docs/protocol.md."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.snapshot.change import Expiry
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, PartitionDropper
+from kafka2hive.model.paths.path import parent, same_location
+from kafka2hive.model.paths.table_directory import (
+    CertificateName,
+    DataFileName,
+    RetirementName,
+    certificate_of_draft,
+    ledger_tag,
+    other_place,
+)
+from kafka2hive.model.snapshot import DroppedPartition, Snapshot
+from kafka2hive.model.text import unix_seconds, utc_text
+from kafka2hive.storage.port import FileStatus, StorageError, children
+
+KEEP_SECONDS = 86_400.0
+"""How long the files stay after Hive has dropped their partition: a query that began before may still read them."""
+MOST_DROPPED = 200
+"""How many dropped partitions a snapshot may list: each line is repeated by every epoch until the files are deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropLook:
+    """What a look for dropped partitions met in Hive.
+
+    `gone`: Hive does not have them. `present`: Hive has them at a place of the ledger. `refused`: Hive does not answer about
+    them, or has them elsewhere, and why. `outage` is the first error; partitions after it were not looked at.
+    """
+
+    gone: frozenset[HivePartition] = frozenset()
+    present: frozenset[HivePartition] = frozenset()
+    refused: Mapping[HivePartition, str] = field(default_factory=dict)
+    outage: MetastoreUnavailable | None = None
+
+
+def look_for_dropped(metastore: PartitionDropper | None, dropped: Iterable[HivePartition]) -> DropLook:
+    """Ask Hive for each dropped partition. Without a metastore, all are gone: Hive never learnt of them. Changes nothing."""
+    if metastore is None:
+        return DropLook(frozenset(dropped))
+    gone, present = set[HivePartition](), set[HivePartition]()
+    refused: dict[HivePartition, str] = {}
+    outage = None
+    for home in sorted(dropped):
+        try:
+            where = metastore.location(home)
+        except MetastoreUnavailable as error:
+            outage = error
+            break
+        except MetastoreRefused as error:
+            refused[home] = str(error)
+            continue
+        if where is None:
+            gone.add(home)
+        elif any(same_location(where, place) for place in _places(home)):
+            present.add(home)
+        else:
+            refused[home] = f"Hive has it at {where}, where this ledger has no files"
+    return DropLook(frozenset(gone), frozenset(present), refused, outage)
+
+
+def drop_from_hive(metastore: PartitionDropper, present: Iterable[HivePartition]) -> DropLook:
+    """Drop the partitions that a look met in Hive, and look again (E3). A second call changes nothing."""
+    asked: list[HivePartition] = []
+    refused: dict[HivePartition, str] = {}
+    for home in sorted(present):
+        try:
+            metastore.drop_partition(home)
+        except MetastoreUnavailable as error:
+            return replace(look_for_dropped(metastore, ()), refused=refused, outage=error)
+        except MetastoreRefused as error:
+            refused[home] = str(error)
+        else:
+            asked.append(home)
+            log.info("%s %s: dropped from Hive", home.table, home.path)
+    look = look_for_dropped(metastore, asked)
+    return replace(look, refused={**look.refused, **refused})
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The partitions that have no files of this ledger left, how many files were deleted, and the files of others there.
+
+    `error` is why not all were deleted.
+    """
+
+    cleared: tuple[HivePartition, ...] = ()
+    files: int = 0
+    foreign: tuple[str, ...] = ()
+    error: StorageError | None = None
+
+
+def _is_over(dropped: DroppedPartition, now: float, keep_seconds: float) -> bool:
+    since = unix_seconds(dropped.gone_since)
+    return since is not None and now - since >= keep_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Emptied:
+    """How many files of one partition were deleted, whether none is left, and what others left there."""
+
+    files: int
+    is_clear: bool
+    foreign: tuple[str, ...] = ()
+
+
+def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, success_file: str) -> _Emptied:
+    """Delete the ledger's files of a dropped partition at both of its places, then its directories that are empty (E4).
+
+    Files of others stay, and so do their directories. A call after a crash deletes the rest. Raises StorageError.
+    """
+    deleted, is_clear, foreign = 0, True, list[str]()
+    for place in _places(dropped.partition):
+        present = children(ports.files, place)
+        own = [child.path for child in present if is_own(child, state, dropped.epoch)]
+        if not own:
+            own = [child.path for child in present if child.name == success_file and not child.length]
+        else:
+            is_clear = False
+        deleted += sum(ports.concurrency.map(partial(_delete, ports), own))
+        others = [child.path for child in present if child.path not in own]
+        foreign += [path for path in others if not path.endswith("/" + success_file)]
+        if not others and is_clear:
+            _delete_empty(ports, place, state.location)
+    return _Emptied(deleted, is_clear, tuple(foreign))
+
+
+def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
+    """Return whether this ledger wrote the file into a partition: data of epochs up to `through`, a certificate, a text."""
+    tag = ledger_tag(state.ledger_id)
+    data, stage = DataFileName.parse(child.name) or (None, "")
+    if data is not None:
+        return stage == "final" and data.ledger == tag and data.epoch <= through
+    mark = (
+        CertificateName.parse(child.name)
+        or RetirementName.parse(child.name)
+        or certificate_of_draft(child.name)
+    )
+    return mark is not None and mark.ledger == tag
+
+
+class Retention:
+    """Drops the expired partitions of one table, whose ledger this process owns. `owned` is its state after each step.
+
+    Without a `metastore`, Hive never learnt of the partitions. Each step raises as `publish`; a crash between two of them leaves
+    partitions that are recorded as dropped, with which the next process goes on.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        owned: OwnedLedger,
+        metastore: PartitionDropper | None,
+        success_file: str,
+        keep_seconds: float = KEEP_SECONDS,
+    ) -> None:
+        self.owned = owned
+        self._ports = ports
+        self._metastore = metastore
+        self._success_file = success_file
+        self._keep_seconds = keep_seconds
+
+    def expire(self, before_ms: int, homes: Iterable[HivePartition]) -> frozenset[HivePartition]:
+        """Record what has expired, and which of the `homes` are dropped from now on, at most MOST_DROPPED (E2). Return these."""
+        state = self.owned.state
+        room = max(MOST_DROPPED - len(state.dropped), 0)
+        dropped = frozenset(sorted(homes)[:room])
+        known = 0 if state.bounds is None else state.bounds.expired_before_ms
+        if dropped or before_ms > known:
+            self._publish(Expiry(expired_before_ms=before_ms, dropped=dropped))
+        return dropped
+
+    def drop(self, now: float) -> tuple[DropLook, ...]:
+        """Drop from Hive what it still has, and record the looks (E3). `now` is in Unix seconds.
+
+        That Hive has a partition again is recorded before the statement is sent: a crash in between would hide it.
+        """
+        look = look_for_dropped(self._metastore, (each.partition for each in self.owned.state.dropped))
+        self._record(look, now)
+        if self._metastore is None or not look.present or look.outage is not None:
+            return (look,)
+        again = drop_from_hive(self._metastore, look.present)
+        self._record(again, now)
+        return look, again
+
+    def _record(self, look: DropLook, now: float) -> None:
+        since = {each.partition: each.gone_since for each in self.owned.state.dropped}
+        gone = frozenset(home for home in look.gone if not since[home])
+        back = frozenset(home for home in look.present if since[home])
+        if gone or back:
+            self._publish(Expiry(gone=gone, gone_at=utc_text(now), back=back))
+
+    def delete(self, looks: Iterable[DropLook], now: float) -> Removal:
+        """Delete the files of partitions that Hive has not had for the time to keep them, and record which have none left (E4).
+
+        `looks` are those of `drop` just before: only partitions that they met absent are deleted. A storage error leaves the
+        rest to the next call.
+        """
+        absent = frozenset[HivePartition]().union(*(look.gone for look in looks))
+        cleared = set[HivePartition]()
+        deleted, foreign, error = 0, list[str](), None
+        try:
+            for each in self.owned.state.dropped:
+                if each.partition in absent and _is_over(each, now, self._keep_seconds):
+                    emptied = self._empty(each)
+                    deleted += emptied.files
+                    foreign += emptied.foreign
+                    if emptied.is_clear:
+                        cleared.add(each.partition)
+        except StorageError as failure:
+            error = failure
+        if cleared:
+            self._publish(Expiry(cleared=frozenset(cleared)))
+        return Removal(tuple(sorted(cleared)), deleted, tuple(foreign), error)
+
+    def _empty(self, dropped: DroppedPartition) -> _Emptied:
+        first = _delete_files(self._ports, self.owned.state, dropped, self._success_file)
+        if first.is_clear:
+            return first
+        again = _delete_files(self._ports, self.owned.state, dropped, self._success_file)
+        return replace(again, files=first.files + again.files)
+
+    def _publish(self, change: Expiry) -> None:
+        self.owned = publish(self._ports, self.owned, change).owned
+
+
+def _places(home: HivePartition) -> tuple[str, str]:
+    return home.location, other_place(home.location, home.path)
+
+
+def _delete(ports: Ports, path: str) -> bool:
+    done = ports.files.delete(path)
+    log.debug("delete %s: expired", path)
+    return done
+
+
+def _delete_empty(ports: Ports, directory: str, table_location: str) -> None:
+    """Delete an empty directory, and its parents below the table's directory that are empty then."""
+    while directory != table_location and directory.startswith(table_location + "/"):
+        try:
+            if children(ports.files, directory):
+                return
+            ports.files.delete(directory)
+        except StorageError as error:  # somebody has put a file there since
+            log.debug("%s stays: %s", directory, error)
+            return
+        directory = parent(directory)

@@ -1,0 +1,71 @@
+"""Record in the next snapshot which Hive partitions have expired and are dropped: rules E1 to E4 of docs/protocol.md. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kafka2hive.ledger.snapshot.change import Expiry
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.snapshot import DroppedPartition, EventBounds, Snapshot
+
+
+class NotExpired(ValueError):
+    """A draft would drop a partition that is in use, or fill or clear a dropped one: a bug. The draft is never committed."""
+
+
+def reasons_to_keep(state: Snapshot, certified: frozenset[HivePartition] | None = None) -> Mapping[str, str]:
+    """Return the paths of partitions that must not be dropped yet, and why.
+
+    `certified` are the partitions whose certificates of `state` are in place, None if that is not known.
+
+    Each of these reasons ends by itself, or after an operator's decision, and the partition can be dropped then.
+    """
+    reasons: dict[str, str] = {}
+    reasons.update((each.path, "Hive has not confirmed it yet") for each in state.unregistered)
+    reasons.update((each.partition.path, "it is not complete yet") for each in state.open)
+    reasons.update((each.partition.path, "it is not compacted yet") for each in state.early)
+    reasons.update((each.partition.path, "its small files are not deleted yet") for each in state.moved)
+    reasons.update((each.partition.path, "its small files are not deleted yet") for each in state.retired)
+    if certified is not None:
+        withdrawn = {each.partition for each in state.certificates} - certified
+        reasons.update((each.path, "its certificate is not written yet") for each in withdrawn)
+    reasons.update((each.partition.path, "its dropping is under way") for each in state.dropped)
+    return reasons
+
+
+def bounds_after(state: Snapshot, change: Expiry) -> EventBounds | None:
+    """Return the bounds after the change: what has expired stays expired (E1)."""
+    bounds = state.bounds or EventBounds()
+    if change.expired_before_ms <= bounds.expired_before_ms:
+        return state.bounds
+    return replace(bounds, expired_before_ms=change.expired_before_ms)
+
+
+def with_expiry(after: Snapshot, change: Expiry) -> Snapshot:
+    """Return `after` with its dropped partitions. Its bounds must be set already. Raises NotExpired."""
+    kept = reasons_to_keep(after)
+    if refused := sorted(each.path for each in change.dropped if each.path in kept):
+        raise NotExpired(f"{after.table}: {refused[0]} cannot be dropped: {kept[refused[0]]}")
+    if change.dropped and not (after.bounds and after.bounds.expired_before_ms):
+        raise NotExpired(f"{after.table}: {min(change.dropped)} is dropped, but nothing has expired")
+    gone = {each.partition for each in after.dropped if each.gone_since}
+    if early := change.cleared - gone | change.cleared & change.back:
+        raise NotExpired(f"{after.table}: {min(early)} is cleared, but Hive may have it")
+    dropped = [_after_look(each, change) for each in after.dropped if each.partition not in change.cleared]
+    dropped += [DroppedPartition(partition=each, epoch=after.epoch) for each in sorted(change.dropped)]
+    return replace(after, dropped=tuple(dropped))
+
+
+def _after_look(each: DroppedPartition, change: Expiry) -> DroppedPartition:
+    if each.partition in change.back:
+        return replace(each, gone_since="")
+    if each.partition in change.gone and not each.gone_since:
+        return replace(each, gone_since=change.gone_at)
+    return each
+
+
+def refuse_filled(after: Snapshot) -> None:
+    """Raise NotExpired if the epoch has data files for a dropped partition: they would be hidden, and never deleted."""
+    paths = {each.partition.path for each in after.dropped}
+    for file in after.files if paths else ():
+        if file.kind is not FileKind.DEAD_LETTER and file.hive_partition.path in paths:
+            raise NotExpired(f"{after.table}: {file.final} is for a dropped partition")

@@ -1,0 +1,239 @@
+"""`kafka2hive retain`: drops expired Hive partitions and deletes their files. The table's service must be stopped."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kafka2hive.config.keys import TableRule
+from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
+from kafka2hive.ledger.look import View
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.retention import MOST_DROPPED, Retention, is_own
+from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
+from kafka2hive.ledger.start import StartRequest, start
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import PartitionDropper
+from kafka2hive.model.paths.table_directory import DataFileName
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.text import counted, utc_text
+from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.service import Outside
+from kafka2hive.service.tables.ledgers import (
+    UnreadableLedger,
+    each_ledger,
+    ledger_tables,
+    literal_rules,
+    no_answer_about,
+    unknown_tables,
+)
+from kafka2hive.service.tables.read_through import expired_before
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import FileStatus, StorageError, children
+
+_NO_ROOM = f"{MOST_DROPPED} partitions are dropped at a time: repeat the command when their files are deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class RetainRequest:
+    """The options of `retain`. `take_over`: a live owner is fenced."""
+
+    table: str
+    plan_only: bool = False
+    take_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredPartition:
+    """A Hive partition whose period has expired, with its data files at its home.
+
+    `waits` says why it is not dropped yet, "" if it is, or may be.
+    """
+
+    partition: HivePartition
+    files: int
+    length: int
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RetainResult:
+    """What has expired. `expired_before`: periods that ended at or before this time (ISO-8601 UTC, "" if none has).
+
+    `partitions`: the expired partitions that were not dropped before. `dropping`: the dropped partitions that have files, or
+    that Hive may have. `deleted`: the number of files that this command deleted. `refused`: why Hive does not drop a partition.
+    """
+
+    table: str
+    expired_before: str = ""
+    partitions: tuple[ExpiredPartition, ...] = ()
+    dropping: tuple[HivePartition, ...] = ()
+    cleared: tuple[HivePartition, ...] = ()
+    deleted: int = 0
+    foreign: tuple[str, ...] = ()
+    refused: tuple[tuple[HivePartition, str], ...] = ()
+    error: Kafka2HiveError | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        if self.error is not None and not isinstance(self.error, TableError):
+            return self.error.exit_code
+        return ExitCode.SET_ASIDE if self.error is not None or self.refused or self.foreign else ExitCode.DONE
+
+
+def retain(wiring: Wiring, request: RetainRequest) -> RetainResult:
+    """Drop what has expired, or with `plan_only` say what would be dropped. Raises ServiceUnavailable, ConfigError.
+
+    A crash leaves partitions that are recorded as dropped; the next call drops them from Hive and deletes their files.
+    """
+    ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
+    for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
+        raise error
+    rule = literal_rules(wiring).get(request.table)
+    if rule is not None and rule.retain is None:
+        raise _not_in_map(request.table)
+    selected = [paths for name, paths in ledgers.items() if name == request.table]
+    with RepairHeartbeat(wiring) as heartbeat:
+        work = partial(_retain, wiring, request, announce=heartbeat.begin)
+        for result in each_ledger(wiring, selected, lambda view: [work(view)]):
+            if isinstance(result, UnreadableLedger):
+                return RetainResult(request.table, error=result.error)
+            return result
+    return RetainResult(request.table)
+
+
+def _not_in_map(table: str) -> ConfigError:
+    return ConfigError(
+        "retain.not_in_map",
+        f"{table} has no `retain` in the map: its partitions stay forever",
+        "give the table `retain`, such as `retain: 400d`",
+    )
+
+
+def _retain(
+    wiring: Wiring, request: RetainRequest, view: View, *, announce: Callable[[], None]
+) -> RetainResult:
+    outside = Outside(wiring, f"retain --table {request.table}")
+    route = outside.tables.by_name.get(request.table)
+    if route is None or route.rule.retain is None:
+        raise _not_in_map(request.table)
+    rule = route.rule
+    if request.plan_only:
+        planned = Expired.of(wiring, rule, view.state)
+        return RetainResult(
+            request.table,
+            planned.before_text,
+            planned.partitions,
+            tuple(each.partition for each in view.state.dropped),
+        )
+    ownership = wiring.ownership_check(take_over=request.take_over)
+    order = StartRequest(
+        view.paths,
+        check=ownership.taking_over(view.paths, rule.location, announce),
+        owners=wiring.owners,
+        keep=wiring.map.limits.keep_snapshots,
+    )
+    owned = start(wiring.ports, order).owned
+    return _drop(wiring, outside.metastore, rule, owned)
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none)."""
+
+    before_ms: int
+    partitions: tuple[ExpiredPartition, ...]
+
+    @property
+    def before_text(self) -> str:
+        return utc_text(self.before_ms // 1000) if self.before_ms else ""
+
+    @staticmethod
+    def of(
+        wiring: Wiring,
+        rule: TableRule,
+        state: Snapshot,
+        certified: frozenset[HivePartition] | None = None,
+    ) -> "Expired":
+        """List the homes of the table's partitions. `certified` is as in reasons_to_keep. Raises ServiceUnavailable."""
+        known = 0 if state.bounds is None else state.bounds.expired_before_ms
+        before_ms = max(known, expired_before(rule, state, wiring.ports.clock.epoch_ms()))
+        if not before_ms:
+            return Expired(0, ())
+        path = read_bucket_path(rule.bucketing.path)
+        ends = BucketEnds(path, rule.bucketing.zone)
+        kept = reasons_to_keep(state, certified)
+        try:
+            homes = _directories(wiring, state.location, len(path.levels))
+            expired = [
+                (HivePartition(state.table, name, home), kept.get(name, ""))
+                for home in homes
+                if (end := ends.end_ms(name := home.removeprefix(state.location + "/"))) is not None
+                and end <= before_ms
+            ]
+            found = wiring.ports.concurrency.map(partial(_listed, wiring, state), expired)
+        except StorageError as error:
+            raise no_answer_about(state.location, error) from error
+        return Expired(before_ms, tuple(each for each in found if each is not None))
+
+
+def _directories(wiring: Wiring, location: str, levels: int) -> Sequence[str]:
+    """Return the directories of partitions below a table's directory, sorted. Raises StorageError."""
+    level = [location]
+    for _ in range(levels):
+        listings = wiring.ports.concurrency.map(partial(children, wiring.ports.files), level)
+        level = [
+            child.path for listing in listings for child in listing if child.is_directory and child.is_visible
+        ]
+    return sorted(level)
+
+
+def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str]) -> ExpiredPartition | None:
+    """Return an expired partition with its files, None if it has none and no step of dropping it is under way."""
+    partition, waits = expired
+    present = children(wiring.ports.files, partition.location)
+    data = [
+        child for child in present if DataFileName.parse(child.name) and is_own(child, state, state.epoch)
+    ]
+    foreign = [child for child in present if _is_foreign(child, state)]
+    if not data and not waits:
+        return None
+    if not waits and foreign:
+        waits = (
+            f"this ledger did not write {counted(len(foreign), 'file')} there, for example {foreign[0].path}"
+        )
+    return ExpiredPartition(partition, len(data), sum(child.length for child in data), waits)
+
+
+def _is_foreign(child: FileStatus, state: Snapshot) -> bool:
+    return child.is_visible and not is_own(child, state, state.epoch)
+
+
+def _drop(
+    wiring: Wiring, metastore: PartitionDropper | None, rule: TableRule, owned: OwnedLedger
+) -> RetainResult:
+    """Record what has expired (E2), drop it from Hive (E3), and delete files whose time is over (E4)."""
+    completion, table = rule.completion, owned.state.table
+    success_file = (completion.success_file if completion else None) or ""
+    work = Retention(wiring.ports, owned, metastore, success_file)
+    expired = Expired.of(wiring, rule, owned.state, owned.certified)
+    dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits))
+    now = wiring.ports.clock.epoch_ms() / 1000
+    looks = work.drop(now)
+    deletion = work.delete(looks, now)
+    outages = [look.outage.to_error(f"{table}: {look.outage}") for look in looks if look.outage is not None]
+    failure = None if deletion.error is None else no_answer_about(owned.state.location, deletion.error)
+    return RetainResult(
+        table=table,
+        expired_before=expired.before_text,
+        partitions=tuple(
+            each if each.waits or each.partition in dropped else replace(each, waits=_NO_ROOM)
+            for each in expired.partitions
+        ),
+        dropping=tuple(each.partition for each in work.owned.state.dropped),
+        cleared=deletion.cleared,
+        deleted=deletion.files,
+        foreign=deletion.foreign,
+        refused=tuple(sorted((home, why) for look in looks for home, why in look.refused.items())),
+        error=next(iter(outages), failure),
+    )

@@ -1,0 +1,194 @@
+"""Retention on real services: what has expired leaves Hive first and HDFS a day later, and never comes back."""
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.service.wiring import wire
+from kafka2hive.storage.port import write_file
+from tests.drills.driver_kills import PROGRAM as TRAPPED
+from tests.drills.driver_kills import environment
+from tests.drills.failpoint import AFTER, BEFORE, Failpoint
+from tests.harness.clock import MovedClock
+from tests.harness.program import Finished, command, command_as_process, run_once
+from tests.harness.service_map import ledger_root, location, write_map
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
+
+DAY_SECONDS = 86_400
+ROUNDS = 2
+DROPS = [
+    Failpoint("dropped in the ledger", "rename", r"e\d+\.pending$", AFTER),
+    Failpoint("to be dropped from Hive", "drop_partition", "/dt=", BEFORE),
+    Failpoint("dropped from Hive, the ledger does not know", "drop_partition", "/dt=", AFTER),
+]
+DELETES = [
+    Failpoint("one file is deleted", "delete", r"/dt=.*\.final", AFTER),
+    Failpoint("a directory is to be deleted", "delete", r"/dt=[^/]*$", BEFORE),
+    Failpoint("all is deleted, the ledger does not know", "create", r"g\d+\..*/e\d+\..*in-progress", BEFORE),
+]
+"""The steps of E2 to E4, each from what the one before has left."""
+
+
+class Retained:
+    """A table of days, of which the first three are older than the ten days of `retain`, and what Hive counts of it."""
+
+    def __init__(self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, topic: str, directory: Path) -> None:
+        self.hive, self.topic, self.bootstrap, self.directory = hive, topic, kafka.bootstrap, directory
+        self.table, self.tree = f"{topic}.days", HdfsTree(hdfs.client())
+        uri = f"{hdfs.namenode_url}/{topic}"
+        self.place, self.ledger = (
+            location(uri, self.table),
+            LedgerText(self.tree, ledger_root(uri), self.table),
+        )
+        today = datetime.now(UTC).date()
+        self.days = [today - timedelta(days=ago) for ago in (14, 13, 12, 1)]
+        self.clock = MovedClock(directory)
+        kafka.create_topic(topic, 2)
+        table = {
+            "table": self.table,
+            "topics": [topic],
+            "start": "earliest",
+            "columns": {"id": "bigint", "at": "timestamp"},
+            "bucket": {"field": "at", "path": "dt=%Y-%m-%d"},
+            "flush": {"interval": "1s"},
+            "retain": "10d",
+            "dead_letter_share": 0.0,
+        }
+        self.config = write_map(
+            directory, topic, self.bootstrap, uri, [table], hive={"url": f"hive://{hive.address}"}
+        )
+
+    def dump(self, *days: date, first: int = 0) -> None:
+        for day in days:
+            records = [
+                json.dumps({"id": n, "at": f"{day} {n % 24:02d}:30:00"}).encode()
+                for n in range(first, first + 50)
+            ]
+            produce(self.bootstrap, self.topic, records, 2)
+        assert run_once(self.config).code == 0
+
+    def retain(self, *options: str, point: Failpoint | None = None) -> Finished:
+        env = {**environment(point), **self.clock.env}
+        env["PYTHONPATH"] = os.pathsep.join([environment()["PYTHONPATH"], self.clock.env["PYTHONPATH"]])
+        arguments = ("--table", self.table, "--json", *options)
+        return command_as_process("retain", self.config, *arguments, program=TRAPPED, env=env)
+
+    def killed(self, point: Failpoint) -> None:
+        marked = replace(point, mark=str(self.directory / "mark"))
+        done = self.retain(point=marked)
+        assert done.code == -signal.SIGKILL and marked.was_hit(), (point.name, done.log)
+
+    def counted(self) -> dict[str, int]:
+        """Rows by day, as Hive counts them."""
+        return dict(Counter(f"dt={day}" for day, _ in self.hive.query(f"select dt, id from {self.table}")))
+
+    def partitions(self) -> list[str]:
+        return sorted(row[0] for row in self.hive.query(f"show partitions {self.table}"))
+
+    def files(self, day: date) -> list[str]:
+        return sorted(self.tree.files(f"{self.place}/dt={day}"))
+
+    def line(self, day: date) -> Mapping[str, Any] | None:
+        """The newest snapshot's dropped line of a day."""
+        lines = self.ledger.newest()["dropped"]
+        return next((line for line in lines if line["partition"] == f"dt={day}"), None)
+
+
+def put(world: Retained, path: str, content: bytes) -> None:
+    """Write a file as a user of HDFS does."""
+    write_file(wire(load_map(str(world.config), {})).ports.files, path, content)
+
+
+@pytest.mark.timeout(900)
+def test_expired_days_leave_hive_then_hdfs_and_never_come_back_whatever_is_killed(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retained(kafka, hdfs, hive, hive_database, tmp_path)
+    old, foreign, young = world.days[:2], world.days[2], world.days[3]
+    for number in range(ROUNDS):
+        world.dump(*world.days, first=100 * number)
+    every = world.counted()
+    assert every == {f"dt={day}": 100 for day in world.days}
+    notes = f"{world.place}/dt={foreign}/notes.txt"
+    put(world, notes, b"")
+
+    planned = world.retain("--plan")
+    assert planned.code == 0, planned.log
+    shown = {each["partition"]: each for each in planned.document["partitions"]}
+    assert list(shown) == [f"dt={day}" for day in (*old, foreign)]
+    assert [shown[f"dt={day}"]["waits"] for day in old] == [None, None] and notes in shown[f"dt={foreign}"][
+        "waits"
+    ]
+    assert world.counted() == every and not world.ledger.newest()["dropped"]
+
+    for point in DROPS:
+        world.killed(point)
+    done = world.retain()
+    assert done.code == 0 and done.document["dropping"] == [f"dt={day}" for day in old], done.log
+    left = {f"dt={day}": 100 for day in (foreign, young)}
+    assert world.counted() == left and world.partitions() == sorted(left)
+    assert all(world.files(day) for day in old), "a query that began before may still read them"
+
+    # somebody adds one of them again: it is dropped again, and its day begins anew
+    since = world.line(old[0])
+    assert since is not None and since["gone_since"]
+    world.clock.move(DAY_SECONDS - 600)
+    hive.query(f"msck repair table {world.table}")
+    assert world.partitions() == sorted(every)
+    assert world.retain().code == 0
+    again = world.line(old[0])
+    assert (
+        again is not None and again["gone_since"] > since["gone_since"] and world.partitions() == sorted(left)
+    )
+
+    # late records are dead letters, whose share does not matter, and no audit misses anything
+    world.dump(old[0], first=1000)
+    assert world.counted() == left
+    letters = command("dead-letters list", world.config, "--json").out
+    assert "bucket.expired" in letters, letters
+    audited = command("verify", world.config, "--deep")
+    assert audited.code == 0, audited.out
+
+    world.clock.move(DAY_SECONDS)  # the day of the second look is not over for the partition that was back
+    assert world.retain().document["cleared"] == []
+    world.clock.move(2 * DAY_SECONDS)
+    deleted = [path for day in old for path in world.files(day)]
+    for point in DELETES:
+        world.killed(point)
+    done = world.retain()
+    assert done.code == 0 and done.document["cleared"] == [f"dt={day}" for day in old], done.log
+    assert not world.ledger.newest()["dropped"]
+    assert not {f"{world.place}/dt={day}" for day in old} & set(world.tree.directories(world.place))
+    hive.query(f"msck repair table {world.table} sync partitions")
+    assert world.counted() == left and world.partitions() == sorted(left)
+
+    accepted = command("recover", world.config, "--accept-loss", deleted[0])
+    assert accepted.code == 0 and not world.ledger.newest()["loss"], accepted.out
+    world.dump(young, first=2000)
+    audited = command("verify", world.config, "--deep")
+    assert audited.code == 0 and world.counted() == left | {f"dt={young}": 150}, audited.out
+
+
+def test_a_table_without_retain_keeps_everything(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retained(kafka, hdfs, hive, hive_database, tmp_path)
+    world.dump(world.days[0])
+    world.config.write_text(world.config.read_text().replace("retain: 10d", ""))
+    refused = world.retain()
+    assert refused.code == 78 and "retain.not_in_map" in refused.log + refused.out
+    assert world.counted() == {f"dt={world.days[0]}": 50}

@@ -1,0 +1,90 @@
+"""A process of a table whose partitions expire: between epochs it drops and deletes them, as `retain` does."""
+
+from typing import Any
+
+from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
+from kafka2hive.model.files import HivePartition
+from tests.simulation.ledger_caller import LedgerCaller
+from tests.simulation.topic import BEGAN_MS, PERIOD_MS, PERIODS, ends_ms
+from tests.simulation.watch import Violation
+
+KEEP_SECONDS = 30.0
+
+
+class RetainingCaller(LedgerCaller):
+    """A LedgerCaller that calls `retain` now and then."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.hive = arguments[1]
+        self.metastore.is_fenced = self._is_fenced
+
+    def _is_fenced(self) -> bool:
+        return self.owned is not None and self.owned.directory not in self.world.namenode.directories
+
+    def epoch(self) -> None:
+        """Commit one epoch as before, and often retain."""
+        super().epoch()
+        if self.world.below(3) == 0:
+            self.retain()
+
+    def retain(self, expires: bool = True) -> None:
+        """Drop partitions, of which more may expire, and delete the files of those that were dropped long ago."""
+        world, state, now = self.world, self.owned.state, self.world.now
+        before_ms = (
+            BEGAN_MS + (world.below(PERIODS) - PERIODS // 2) * PERIOD_MS if expires and world.below(2) else 0
+        )
+        known = 0 if state.bounds is None else state.bounds.expired_before_ms
+        before_ms = max(known, before_ms)
+        kept = reasons_to_keep(state, self.owned.certified)
+        expired = [
+            home for home in self._homes() if home.path not in kept and ends_ms(home.path) <= before_ms
+        ]
+        work = self.code.retention.Retention(self.ports, self.owned, self.metastore, "_SUCCESS", KEEP_SECONDS)
+        try:
+            dropped = work.expire(before_ms, expired)
+            world.count["partitions dropped because they expired"] += len(dropped)
+            looks = work.drop(now)
+            before = set(world.namenode.retired)
+            deletion = work.delete(looks, now)
+            self._check_deleted(world.namenode.retired.keys() - before, looks, now)
+            world.count["expired partitions cleared"] += len(deletion.cleared)
+        finally:
+            self.owned = work.owned
+        self.unregistered = frozenset(self.owned.state.unregistered)
+
+    def record(self) -> None:
+        """Commit what Hive has confirmed, as an idle table does."""
+        update = self.code.draft.RegistrationUpdate(registered=self._registered())
+        self.owned = self.code.epoch.publish(self.ports, self.owned, update).owned
+
+    def _homes(self) -> list[HivePartition]:
+        """Return the partitions with files that were ever committed and promoted, without those that are gone."""
+        places = {
+            path.rpartition("/")[0]
+            for path in self.world.namenode.promoted - self.world.namenode.retired.keys()
+        }
+        homes = []
+        for place in sorted(places):
+            path = "/".join(place.split("/")[-2:])
+            if place.startswith(self.owned.state.location + "/"):
+                homes.append(HivePartition(self.owned.state.table, path, place))
+        return homes
+
+    def _check_deleted(self, deleted: set[str], looks: Any, now: float) -> None:
+        """Check that the looks have met the partitions of deleted files absent, as all others did for long enough (E4).
+
+        A fenced process is left out: it does not know the looks of the owner.
+        """
+        if self.owned.directory not in self.world.namenode.directories:
+            return
+        absent = frozenset().union(*(look.gone for look in looks))
+        for path in deleted:
+            place = path.rpartition("/")[0]
+            key = (self.owned.state.table, "/".join(place.split("/")[-2:]))
+            if place not in {home.location for home in absent}:
+                raise Violation(f"{path} is deleted, but no look has met its partition absent")
+            if now - self.hive.met.get(key, 0.0) < KEEP_SECONDS:
+                raise Violation(
+                    f"{path} is deleted {now - self.hive.met[key]:.0f} s after its partition was in Hive"
+                )

@@ -1,0 +1,132 @@
+"""Schedules of a table whose partitions expire, with statements of others that add dropped partitions to Hive again."""
+
+from collections.abc import Callable
+
+from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.paths.table_directory import DataFileName
+from tests.simulation.actor import Actor
+from tests.simulation.code import REAL, Production
+from tests.simulation.metastore import Hive
+from tests.simulation.oracle import (
+    check_accounts,
+    check_certificates,
+    check_chain,
+    check_files,
+    check_hive,
+    check_offsets,
+    check_records,
+    check_tidiness,
+    history,
+)
+from tests.simulation.places import LEDGER, LOCATION
+from tests.simulation.schedule import MOST_DRIVERS, STEPS, Outcome, Schedule, outcome_of
+from tests.simulation.snapshot_text import SnapshotText
+from tests.simulation.topic import ends_ms
+from tests.simulation.watch import Violation, epoch_of
+from tests.simulation.world import World
+
+MOST_CALLS = 4
+"""How often `retain` may be called after the last fault until nothing is left to delete."""
+
+
+def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
+    """Play and judge one schedule. Failures are in the outcome."""
+    return outcome_of(seed, RetentionSchedule(seed, code, trace))
+
+
+class RetentionSchedule(Schedule):
+    """A schedule of the ledger in which partitions expire; other users of Hive act, too."""
+
+    average = 3 * STEPS
+
+    def judge(self) -> None:
+        """Let the oracle judge. Raises Violation."""
+        judge(self.world, self.hive, self.code)
+
+    def _retire(self) -> None:
+        if not self.hive.down:
+            self.hive.others_statement(self.world, LOCATION)
+
+    def _start_driver(self) -> None:
+        if len(self.running) >= MOST_DRIVERS:
+            return
+        self.drivers += 1
+        name = f"driver{self.drivers}"
+
+        def run(actor: Actor) -> None:
+            caller = self.code.retaining_caller.RetainingCaller(
+                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
+            )
+            caller.serve()
+
+        self.running.append(Actor(name, run, self._stays, self.hub))
+
+
+def judge(world: World, hive: Hive, code: Production) -> None:
+    """Recover cleanly, retain until nothing is left to delete, then check every promise. Raises Violation."""
+    while world.late:
+        world.execute_late()
+    driver = code.retaining_caller.RetainingCaller(world, hive, code, "recover")
+    try:
+        driver.start()
+        check_tidiness(world, LEDGER, LOCATION)
+        driver.epoch()
+        driver.unregistered = driver._register()
+        driver.record()
+        for _ in range(MOST_CALLS):
+            world.later += 10 * STEPS
+            driver.retain(expires=False)
+    except Kafka2HiveError as error:
+        raise Violation(f"the service cannot go on: {error}") from error
+    if driver.owned.state.dropped:
+        raise Violation(f"these are never deleted: {driver.owned.state.dropped}")
+    snapshots = history(world, LEDGER)
+    check_chain(snapshots)
+    check_offsets(snapshots)
+    check_accounts(snapshots)
+    places = check_dropped(world, snapshots)
+    files = [file for snapshot in snapshots for file in snapshot.files]
+    check_files(world, files)
+    check_records(world, files, snapshots)
+    check_certificates(world, snapshots, dropped=frozenset(places))
+    check_hive(hive, [file for file in files if file.hive_partition.location not in places])
+    for (table, path), where in hive.registered.items():
+        if where in places and world.namenode.directory(where):
+            raise Violation(f"{table} {path} is in Hive, and its place has {world.namenode.directory(where)}")
+
+
+def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
+    """Check each dropped partition, and return their places.
+
+    Its period had expired, no later epoch fills it, and what was deleted is of the epochs up to its line's. Periods stay expired.
+    """
+    places: dict[str, int] = {}
+    expired: int | None = None
+    in_use = set[str]()
+    for snapshot in snapshots:
+        if (snapshot.late_before_ms or 0) < (expired or 0):
+            raise Violation(
+                f"epoch {snapshot.epoch}: {snapshot.late_before_ms}, {expired} had expired before"
+            )
+        expired = snapshot.late_before_ms
+        for line in snapshot.dropped:
+            if expired is None or ends_ms(line.partition.path) > expired:
+                raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, only {expired} has expired")
+            if line.epoch == snapshot.epoch and line.partition.path in in_use:
+                raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, which is in use")
+            if places.setdefault(line.partition.location, line.epoch) != line.epoch:
+                raise Violation(f"epoch {snapshot.epoch} drops {line.partition} again")
+        in_use = {each.path for each in snapshot.unregistered} | {
+            each.partition.path for each in snapshot.open
+        }
+        for file in snapshot.files:
+            if snapshot.epoch >= places.get(file.hive_partition.location, snapshot.epoch + 1):
+                raise Violation(f"epoch {snapshot.epoch} has {file.final}, whose partition was dropped")
+    for path in world.namenode.retired:
+        place = path.rpartition("/")[0]
+        if DataFileName.parse(path.rpartition("/")[2]) and epoch_of(path) > places.get(place, -1):
+            raise Violation(f"{path} is deleted, and was not dropped")
+    for place in places:
+        if left := world.namenode.directory(place):
+            raise Violation(f"{place} still has {list(left)}")
+    return set(places)
