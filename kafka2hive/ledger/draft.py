@@ -206,7 +206,7 @@ def _bounds(state: Snapshot, change: DataEpoch) -> EventBounds | None:
         raise BoundGoesBack(
             f"{state.table}: the periods up to {before} are closed, the epoch has only {after}"
         )
-    expired = state.bounds.expired_before_ms if state.bounds else 0
+    expired = state.expired_before_ms
     if expired > (change.bounds.expired_before_ms if change.bounds else 0):
         raise BoundGoesBack(f"{state.table}: rows before {expired} have expired, the epoch would take them")
     return change.bounds

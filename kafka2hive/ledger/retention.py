@@ -174,8 +174,7 @@ class Retention:
         state = self.owned.state
         room = max(MOST_DROPPED - len(state.dropped), 0)
         dropped = frozenset(sorted(homes)[:room])
-        known = 0 if state.bounds is None else state.bounds.expired_before_ms
-        if dropped or before_ms > known:
+        if dropped or before_ms > state.expired_before_ms:
             self._publish(Expiry(expired_before_ms=before_ms, dropped=dropped))
         return dropped
 

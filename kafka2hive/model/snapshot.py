@@ -368,6 +368,11 @@ class Snapshot:
         """The topics that the table has positions for, including deleted ones."""
         return frozenset(p.topic_partition.topic for p in self.positions)
 
+    @property
+    def expired_before_ms(self) -> int:
+        """The bound of expired periods (see EventBounds), 0 if none have expired."""
+        return 0 if self.bounds is None else self.bounds.expired_before_ms
+
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position of one topic partition, None if the table never read it."""
         if not self._index and self.positions:

@@ -385,7 +385,7 @@ def test_a_consumer_that_waits_lets_other_threads_go_on(kafka: KafkaBroker, uniq
         time.sleep(0.01)
         steps += 1
     consumer.close()
-    assert steps > 5, "it lets nobody go on for its two seconds"
+    assert steps > 20
 
 
 class Unfit:

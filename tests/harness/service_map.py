@@ -72,3 +72,12 @@ def location(uri: str, table: str) -> str:
 def ledger_root(uri: str) -> str:
     """Where ledgers lie when the map does not say."""
     return f"{uri}/kafka2hive"
+
+
+def put_file(config: Path, path: str, content: bytes) -> None:
+    """Write a file on the map's storage, as a user of it does."""
+    from kafka2hive.config.load import load_map
+    from kafka2hive.service.wiring import wire
+    from kafka2hive.storage.port import write_file
+
+    write_file(wire(load_map(str(config), {})).ports.files, path, content)

@@ -177,9 +177,8 @@ def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
 def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, spec: TableSpec) -> None:
     make(metastore.session, spec)
     said = []
-    for number in range(
-        3
-    ):  # others may need the machine just when the many are registered: that says nothing
+    # others may need the machine just when the many are registered: that says nothing
+    for number in range(3):
         began = time.monotonic()
         for lone in (_partition(spec, f"lone{number}-{n}", "x") for n in range(10)):
             assert register(metastore, {lone}).registered == {lone}

@@ -15,7 +15,7 @@ from tests.drills.driver_kills import environment
 from tests.drills.failpoint import BEFORE, Failpoint
 from tests.harness.program import Running, command
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
-from tests.harness.service_map import ledger_root
+from tests.harness.service_map import ledger_root, put_file
 from tests.oracle.exact import ends_of, flight
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
@@ -114,7 +114,7 @@ def test_a_table_is_paused_and_resumed_beside_a_run_that_is_killed_before_the_or
         assert f'kafka2hive_paused{{table="{raw}"}} 0.0' in metrics(port)
 
         note = f"{ledger_root(scenario.uri)}/inbox/{unique}"
-        put(scenario, f"{note}/note.txt", b"resume everything, please")
+        put_file(scenario.config, f"{note}/note.txt", b"resume everything, please")
         run.wait_until(lambda: orders.files("rejected") == ["note.txt"], "rid of the note")
         assert run.said("[order.foreign] note.txt")
 
@@ -134,15 +134,6 @@ def metrics(port: int) -> str:
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         text: str = answer.read().decode()
     return text
-
-
-def put(scenario: Scenario, path: str, content: bytes) -> None:
-    """Write a file as a user of HDFS does."""
-    from kafka2hive.config.load import load_map
-    from kafka2hive.service.wiring import wire
-    from kafka2hive.storage.port import write_file
-
-    write_file(wire(load_map(str(scenario.config), {})).ports.files, path, content)
 
 
 @pytest.mark.timeout(900)

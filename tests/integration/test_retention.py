@@ -12,15 +12,12 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.load import load_map
-from kafka2hive.service.wiring import wire
-from kafka2hive.storage.port import write_file
 from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
 from tests.drills.failpoint import AFTER, BEFORE, Failpoint
 from tests.harness.clock import MovedClock
 from tests.harness.program import Finished, command, command_as_process, run_once
-from tests.harness.service_map import ledger_root, location, write_map
+from tests.harness.service_map import ledger_root, location, put_file, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.hdfs import Hdfs
@@ -108,11 +105,6 @@ class Retained:
         return next((line for line in lines if line["partition"] == f"dt={day}"), None)
 
 
-def put(world: Retained, path: str, content: bytes) -> None:
-    """Write a file as a user of HDFS does."""
-    write_file(wire(load_map(str(world.config), {})).ports.files, path, content)
-
-
 @pytest.mark.timeout(900)
 def test_expired_days_leave_hive_then_hdfs_and_never_come_back_whatever_is_killed(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
@@ -124,7 +116,7 @@ def test_expired_days_leave_hive_then_hdfs_and_never_come_back_whatever_is_kille
     every = world.counted()
     assert every == {f"dt={day}": 100 for day in world.days}
     notes = f"{world.place}/dt={foreign}/notes.txt"
-    put(world, notes, b"")
+    put_file(world.config, notes, b"")
 
     planned = world.retain("--plan")
     assert planned.code == 0, planned.log

@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
-from tests.simulation.compacting_caller import KEEP_SECONDS, SHORT_SECONDS
+from tests.simulation.compacting_caller import KEEP_SECONDS, SHORT_SECONDS, CompactingCaller
 from tests.simulation.compaction_oracle import judge
 from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.places import LOCATION
 from tests.simulation.rebuilt_ledger import Footers, rebuild_ledger
-from tests.simulation.schedule import MOST_DRIVERS, Outcome, Schedule, outcome_of
+from tests.simulation.schedule import Outcome, Schedule, outcome_of
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
@@ -72,21 +73,13 @@ class CompactionSchedule(Schedule):
         if not self.hive.down:
             self.hive.others_statement(self.world, LOCATION)
 
-    def _start_driver(self) -> None:
-        if len(self.running) >= MOST_DRIVERS:
-            return
-        self.drivers += 1
-        name = f"driver{self.drivers}"
+    def _caller(self, name: str, actor: Actor) -> LedgerCaller:
         spawn = self._spawn_unit if self.has_background else None
-
-        def run(actor: Actor) -> None:
-            caller = self.code.compacting_caller.CompactingCaller(
-                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin, spawn_unit=spawn
-            )
-            caller.footers = self.footers
-            caller.serve()
-
-        self.running.append(Actor(name, run, self._stays, self.hub))
+        caller: CompactingCaller = self.code.compacting_caller.CompactingCaller(
+            self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin, spawn_unit=spawn
+        )
+        caller.footers = self.footers
+        return caller
 
     def _spawn_unit(self, name: str, write: Callable[[SimulatedFileSystem], None]) -> None:
         """Start a thread beside a driver. It may outlive the driver, as a task of Spark does."""

@@ -6,6 +6,7 @@ from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.table_directory import DataFileName
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
+from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
     check_accounts,
@@ -19,7 +20,7 @@ from tests.simulation.oracle import (
     history,
 )
 from tests.simulation.places import LEDGER, LOCATION
-from tests.simulation.schedule import MOST_DRIVERS, STEPS, Outcome, Schedule, outcome_of
+from tests.simulation.schedule import STEPS, Outcome, Schedule, outcome_of
 from tests.simulation.snapshot_text import SnapshotText
 from tests.simulation.topic import ends_ms
 from tests.simulation.watch import Violation, epoch_of
@@ -47,19 +48,11 @@ class RetentionSchedule(Schedule):
         if not self.hive.down:
             self.hive.others_statement(self.world, LOCATION)
 
-    def _start_driver(self) -> None:
-        if len(self.running) >= MOST_DRIVERS:
-            return
-        self.drivers += 1
-        name = f"driver{self.drivers}"
-
-        def run(actor: Actor) -> None:
-            caller = self.code.retaining_caller.RetainingCaller(
-                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
-            )
-            caller.serve()
-
-        self.running.append(Actor(name, run, self._stays, self.hub))
+    def _caller(self, name: str, actor: Actor) -> LedgerCaller:
+        caller: LedgerCaller = self.code.retaining_caller.RetainingCaller(
+            self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
+        )
+        return caller
 
 
 def judge(world: World, hive: Hive, code: Production) -> None:

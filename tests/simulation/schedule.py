@@ -16,6 +16,7 @@ from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
 from tests.simulation.faults import NO_FAULTS, draw_rates
 from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import judge, prepare
 from tests.simulation.places import STAGING
@@ -274,11 +275,16 @@ class Schedule:
         name = f"driver{self.drivers}"
 
         def run(actor: Actor) -> None:
-            self.code.ledger_caller.LedgerCaller(
-                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
-            ).serve()
+            self._caller(name, actor).serve()
 
         self.running.append(Actor(name, run, self._stays, self.hub))
+
+    def _caller(self, name: str, actor: Actor) -> LedgerCaller:
+        """Return the process that a driver of this name is."""
+        caller: LedgerCaller = self.code.ledger_caller.LedgerCaller(
+            self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
+        )
+        return caller
 
     def _spawn_twin(self, share: Share) -> None:
         name = f"twin{share.epoch}.{share.index}"

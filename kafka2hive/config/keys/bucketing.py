@@ -132,7 +132,7 @@ class CompactOptions:
     ] = 172_800.0
 
 
-Retention = Annotated[
+Retain = Annotated[
     Duration | None,
     Key(
         "How long partitions stay after the end of their period, until `kafka2hive retain` drops them, [below](#retain).",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
-from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions, Retention
+from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions, Retain
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Properties, Size
 from kafka2hive.config.keys.source import (
@@ -157,7 +157,7 @@ class SharedOptions:
         CompactOptions | None,
         Key("Rewrite the small files of complete partitions as a few large ones, [below](#compact)."),
     ] = None
-    retain: Retention = None
+    retain: Retain = None
     dead_letter_share: Annotated[
         float,
         Key(

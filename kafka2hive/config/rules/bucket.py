@@ -192,14 +192,11 @@ def check_compact(check: TableCheck, has_hive: bool) -> None:
     if check.table.compact is None:
         return
     path = check.path("compact")
-    bucket = read_bucket_path(check.table.bucket.path)
     if check.table.completion is None:
         check.add(path, "needs completion: only complete partitions are compacted")
     if not has_hive:
         check.add(path, "needs the hive section: Hive must learn where a compacted partition is")
-    if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
-        message = f"needs partitions of a period of time that ends: bucket.path {check.table.bucket.path} names none"
-        check.add(path, message)
+    _check_periods(check, path)
     if check.table.compact.keep_seconds < _DAY_SECONDS:
         check.add(
             (*path, "keep"), "must be at least 1d: queries and statements of Hive that began before must end"
@@ -209,6 +206,14 @@ def check_compact(check: TableCheck, has_hive: bool) -> None:
         check.add(
             path, f"the table's directory must not be called {EARLY_PLACES}: its early partitions are in one"
         )
+
+
+def _check_periods(check: TableCheck, path: Path) -> None:
+    """Check that the table's partitions are periods that end, for the key at `path`."""
+    bucket = read_bucket_path(check.table.bucket.path)
+    if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
+        message = f"needs partitions of a period of time that ends: bucket.path {check.table.bucket.path} names none"
+        check.add(path, message)
 
 
 def check_completion(check: TableCheck) -> None:
@@ -269,12 +274,7 @@ def check_retain(check: TableCheck) -> None:
     if seconds is None:
         return
     path, table = check.path("retain"), check.table
-    bucket = read_bucket_path(table.bucket.path)
-    if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
-        message = (
-            f"needs partitions of a period of time that ends: bucket.path {table.bucket.path} names none"
-        )
-        check.add(path, message)
+    _check_periods(check, path)
     if seconds < _DAY_SECONDS:
         check.add(path, "must be at least 1d: rows that are on their way would be refused")
     elif table.completion is not None and seconds <= table.completion.delay_seconds:

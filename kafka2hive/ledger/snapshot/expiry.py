@@ -15,9 +15,8 @@ class NotExpired(ValueError):
 def reasons_to_keep(state: Snapshot, certified: frozenset[HivePartition] | None = None) -> Mapping[str, str]:
     """Return the paths of partitions that must not be dropped yet, and why.
 
-    `certified` are the partitions whose certificates of `state` are in place, None if that is not known.
-
-    Each of these reasons ends by itself, or after an operator's decision, and the partition can be dropped then.
+    Each of these reasons ends by itself, or after an operator's decision. `certified` are the partitions whose certificates of
+    `state` are in place, None if that is not known.
     """
     reasons: dict[str, str] = {}
     reasons.update((each.path, "Hive has not confirmed it yet") for each in state.unregistered)
@@ -34,10 +33,9 @@ def reasons_to_keep(state: Snapshot, certified: frozenset[HivePartition] | None 
 
 def bounds_after(state: Snapshot, change: Expiry) -> EventBounds | None:
     """Return the bounds after the change: what has expired stays expired (E1)."""
-    bounds = state.bounds or EventBounds()
-    if change.expired_before_ms <= bounds.expired_before_ms:
+    if change.expired_before_ms <= state.expired_before_ms:
         return state.bounds
-    return replace(bounds, expired_before_ms=change.expired_before_ms)
+    return replace(state.bounds or EventBounds(), expired_before_ms=change.expired_before_ms)
 
 
 def with_expiry(after: Snapshot, change: Expiry) -> Snapshot:
@@ -45,7 +43,7 @@ def with_expiry(after: Snapshot, change: Expiry) -> Snapshot:
     kept = reasons_to_keep(after)
     if refused := sorted(each.path for each in change.dropped if each.path in kept):
         raise NotExpired(f"{after.table}: {refused[0]} cannot be dropped: {kept[refused[0]]}")
-    if change.dropped and not (after.bounds and after.bounds.expired_before_ms):
+    if change.dropped and not after.expired_before_ms:
         raise NotExpired(f"{after.table}: {min(change.dropped)} is dropped, but nothing has expired")
     gone = {each.partition for each in after.dropped if each.gone_since}
     if early := change.cleared - gone | change.cleared & change.back:

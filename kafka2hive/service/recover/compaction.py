@@ -3,7 +3,7 @@
 The table's service must be stopped. The command needs no Spark and no JVM.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,19 +16,15 @@ from kafka2hive.ledger.register import LocationCheck, keep_locations
 from kafka2hive.ledger.retire import Looks
 from kafka2hive.ledger.snapshot.change import Compaction, PlaceUpdate, RegistrationUpdate
 from kafka2hive.ledger.snapshot.compaction import counted_partitions, may_move, watched_partitions
-from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Hive
 from kafka2hive.model.snapshot import UNKNOWN_END, ComparedTable, EarlyPartition, Snapshot
-from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
-    each_ledger,
-    ledger_tables,
     literal_rules,
-    unknown_tables,
 )
 from kafka2hive.service.tables.places import keep_places
 from kafka2hive.service.tables.registrar import LOOK_SLICE
@@ -104,20 +100,14 @@ def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
     A crash leaves a partition either early, with orphans that the next start deletes, or moved; then the next start promotes
     its files, writes its certificate and tells Hive. A second call continues with the remaining partitions.
     """
-    ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
-    for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
-        raise error
+    paths = known_ledger(wiring, request.table)
     rule = literal_rules(wiring).get(request.table)
     if rule is not None and rule.compact is None:
         raise _not_in_map(request.table)
-    selected = [paths for name, paths in ledgers.items() if name == request.table]
-    with RepairHeartbeat(wiring) as heartbeat:
-        work = partial(_compact, wiring, request, announce=heartbeat.begin)
-        for result in each_ledger(wiring, selected, lambda view: [work(view)]):
-            if isinstance(result, UnreadableLedger):
-                return CompactResult(request.table, (), error=result.error)
-            return result
-    return CompactResult(request.table, ())
+    result = on_ledger(wiring, paths, partial(_compact, wiring, request))
+    if isinstance(result, UnreadableLedger):
+        return CompactResult(request.table, (), error=result.error)
+    return result or CompactResult(request.table, ())
 
 
 def _not_in_map(table: str) -> ConfigError:
@@ -128,9 +118,7 @@ def _not_in_map(table: str) -> ConfigError:
     )
 
 
-def _compact(
-    wiring: Wiring, request: CompactRequest, view: View, *, announce: Callable[[], None]
-) -> CompactResult:
+def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Announce) -> CompactResult:
     outside = Outside(wiring, f"compact --table {request.table}")
     route = outside.tables.by_name.get(request.table)
     rule = None if route is None else route.rule
@@ -146,14 +134,8 @@ def _compact(
             rule.completion.delay_seconds,
         )
         return CompactResult(request.table, tuple(sorted(planned, key=lambda each: each.partition)))
-    order = StartRequest(
-        view.paths,
-        check=ownership.taking_over(view.paths, rule.location, announce),
-        owners=wiring.owners,
-        keep=wiring.map.limits.keep_snapshots,
-    )
-    started = start(wiring.ports, order)
-    return _Compactor(wiring, outside.metastore, outside, rule, rule.compact, started.owned).run()
+    owned = take_over(wiring, view.paths, rule.location, ownership, announce)
+    return _Compactor(wiring, outside.metastore, outside, rule, rule.compact, owned).run()
 
 
 def _plan(

@@ -116,8 +116,7 @@ class Repairs:
 
     def _expired(self, ledger: View | OwnedLedger, paths: Collection[str]) -> set[str]:
         """Return those of the paths whose partition was dropped because it expired: their files are not lost."""
-        bounds = ledger.state.bounds
-        if not paths or bounds is None or not bounds.expired_before_ms:
+        if not paths or not ledger.state.expired_before_ms:
             return set()
         finals = final_snapshots(self._wiring.ports.files, ledger.paths, ledger.directory)
         dropped = {line.partition.location for state in (ledger.state, *finals) for line in state.dropped}

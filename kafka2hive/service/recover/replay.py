@@ -17,7 +17,6 @@ from kafka2hive.ledger.inbox import ReplayLetters
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Replay
-from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import OwnedByLiveRun
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetAccounting
@@ -26,6 +25,7 @@ from kafka2hive.model.snapshot import ComparedTable, RecordedOrder, ReplayedFile
 from kafka2hive.plan.contract import Refusal, TableManifest, TaskSettings
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.one_table import Announce, take_over
 from kafka2hive.service.recover.order import ANSWER_SECONDS, NoLiveRun, give_order
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
@@ -182,18 +182,12 @@ class _Replay:
         self.result.not_read_files = len(self.untouched.not_read)
         return self.result
 
-    def take_over(self, announce: Callable[[], None]) -> OwnedLedger:
+    def take_over(self, announce: Announce) -> OwnedLedger:
         wiring, location = self.wiring, self.settings.tables[self.request.table].location
         ownership = wiring.ownership_check(
             take_over=self.request.take_over, is_stopped=stopped_by_its_run(wiring)
         )
-        request = StartRequest(
-            self.paths,
-            check=ownership.taking_over(self.paths, location, announce),
-            owners=wiring.owners,
-            keep=wiring.map.limits.keep_snapshots,
-        )
-        return start(wiring.ports, request).owned
+        return take_over(wiring, self.paths, location, ownership, announce)
 
     def plan(self, state: Snapshot, directory: str, pending: bool) -> None:
         """Decode all letters without writing. Files of a pending epoch are left out, because they may not be visible yet."""

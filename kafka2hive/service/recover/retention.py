@@ -1,6 +1,6 @@
 """`kafka2hive retain`: drops expired Hive partitions and deletes their files. The table's service must be stopped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,22 +10,18 @@ from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.retention import MOST_DROPPED, Retention, is_own
 from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
-from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import PartitionDropper
 from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted, utc_text
-from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
-    each_ledger,
-    ledger_tables,
     literal_rules,
     no_answer_about,
-    unknown_tables,
 )
 from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.wiring import Wiring
@@ -86,20 +82,14 @@ def retain(wiring: Wiring, request: RetainRequest) -> RetainResult:
 
     A crash leaves partitions that are recorded as dropped; the next call drops them from Hive and deletes their files.
     """
-    ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
-    for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
-        raise error
+    paths = known_ledger(wiring, request.table)
     rule = literal_rules(wiring).get(request.table)
     if rule is not None and rule.retain is None:
         raise _not_in_map(request.table)
-    selected = [paths for name, paths in ledgers.items() if name == request.table]
-    with RepairHeartbeat(wiring) as heartbeat:
-        work = partial(_retain, wiring, request, announce=heartbeat.begin)
-        for result in each_ledger(wiring, selected, lambda view: [work(view)]):
-            if isinstance(result, UnreadableLedger):
-                return RetainResult(request.table, error=result.error)
-            return result
-    return RetainResult(request.table)
+    result = on_ledger(wiring, paths, partial(_retain, wiring, request))
+    if isinstance(result, UnreadableLedger):
+        return RetainResult(request.table, error=result.error)
+    return result or RetainResult(request.table)
 
 
 def _not_in_map(table: str) -> ConfigError:
@@ -110,9 +100,7 @@ def _not_in_map(table: str) -> ConfigError:
     )
 
 
-def _retain(
-    wiring: Wiring, request: RetainRequest, view: View, *, announce: Callable[[], None]
-) -> RetainResult:
+def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announce) -> RetainResult:
     outside = Outside(wiring, f"retain --table {request.table}")
     route = outside.tables.by_name.get(request.table)
     if route is None or route.rule.retain is None:
@@ -127,13 +115,7 @@ def _retain(
             tuple(each.partition for each in view.state.dropped),
         )
     ownership = wiring.ownership_check(take_over=request.take_over)
-    order = StartRequest(
-        view.paths,
-        check=ownership.taking_over(view.paths, rule.location, announce),
-        owners=wiring.owners,
-        keep=wiring.map.limits.keep_snapshots,
-    )
-    owned = start(wiring.ports, order).owned
+    owned = take_over(wiring, view.paths, rule.location, ownership, announce)
     return _drop(wiring, outside.metastore, rule, owned)
 
 
@@ -156,8 +138,7 @@ class Expired:
         certified: frozenset[HivePartition] | None = None,
     ) -> "Expired":
         """List the homes of the table's partitions. `certified` is as in reasons_to_keep. Raises ServiceUnavailable."""
-        known = 0 if state.bounds is None else state.bounds.expired_before_ms
-        before_ms = max(known, expired_before(rule, state, wiring.ports.clock.epoch_ms()))
+        before_ms = expired_before(rule, state, wiring.ports.clock.epoch_ms())
         if not before_ms:
             return Expired(0, ())
         path = read_bucket_path(rule.bucketing.path)

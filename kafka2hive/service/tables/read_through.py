@@ -59,21 +59,21 @@ def event_bounds(rule: TableRule, state: Snapshot) -> EventBounds | None:
 
 def with_expiry(bounds: EventBounds | None, state: Snapshot) -> EventBounds | None:
     """Return the bounds with what has expired in `state`: it stays expired, whatever the map says now (E1)."""
-    expired = 0 if state.bounds is None else state.bounds.expired_before_ms
+    expired = state.expired_before_ms
     if not expired:
         return bounds
     return replace(bounds or EventBounds(), expired_before_ms=expired)
 
 
 def expired_before(rule: TableRule, state: Snapshot, now_ms: int) -> int:
-    """Return the time up to which periods have expired by `retain`, in epoch milliseconds; 0 without `retain` or without rows.
+    """Return the time up to which periods have expired, in epoch milliseconds, 0 if none have; never before that of `state`.
 
-    The time is before both the clock and the newest record's timestamp by `retain`, so that neither a wrong clock nor a single
+    By `retain`, the time is before both the clock and the newest record's timestamp, so that neither a wrong clock nor a single
     wrong timestamp expires a table.
     """
     if rule.retain is None or state.newest_ms is None:
-        return 0
-    return max(0, min(now_ms, state.newest_ms) - round(rule.retain * 1000))
+        return state.expired_before_ms
+    return max(state.expired_before_ms, min(now_ms, state.newest_ms) - round(rule.retain * 1000))
 
 
 def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:

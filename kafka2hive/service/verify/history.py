@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, Position
-from kafka2hive.model.paths.table_directory import early_place
+from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, ReplayedFile, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import Finding, of_epoch
@@ -220,10 +220,7 @@ def dropped_places(snapshots: Iterable[Snapshot]) -> dict[str, int]:
         place: line.epoch
         for snapshot in snapshots
         for line in snapshot.dropped
-        for place in (
-            line.partition.location,
-            early_place(line.partition.location.removesuffix("/" + line.partition.path), line.partition.path),
-        )
+        for place in (line.partition.location, other_place(line.partition.location, line.partition.path))
     }
 
 

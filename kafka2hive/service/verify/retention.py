@@ -13,7 +13,7 @@ def audit_dropped(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the dropped lines of `after` against `before` and the files of `after`."""
     known = {line.partition: line for line in before.dropped}
     lines = {line.partition: line for line in after.dropped}
-    has_expired = after.bounds is not None and after.bounds.expired_before_ms > 0
+    has_expired = after.expired_before_ms > 0
     for home, line in lines.items():
         if home not in known and (line.epoch != after.epoch or line.gone_since or not has_expired):
             yield Finding(_CODE, home.location, f"epoch {after.epoch} drops it, though it had not expired")

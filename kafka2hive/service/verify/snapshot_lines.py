@@ -281,7 +281,7 @@ def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """
     if after.owner == REBUILT:
         return
-    then_expired, expired = ((s.bounds or EventBounds()).expired_before_ms for s in (before, after))
+    then_expired, expired = before.expired_before_ms, after.expired_before_ms
     if expired < then_expired:
         yield of_epoch(
             after, _BOUNDS, f"rows before {expired} have expired, before it those before {then_expired}"
