@@ -232,8 +232,9 @@ def test_a_running_service_adds_columns_and_is_killed_while_it_does(topic: Topic
         stored |= topic.produce(ids)
         topic.wait_until_at(run, ends_of(stored))
         assert run.said("column Order bigint is added"), run.tail()
+        # a system that answered too late may set the table aside, too: not what this test is about
         aside = [message for message in run.messages() if "is set aside" in message]
-        assert not any("[schema." in message for message in aside), aside  # no answer in time is another matter
+        assert not any("[schema." in message for message in aside), aside
         assert run.terminate() == 143
     topic.assert_rows()
     audited = command("verify", path, "--deep")
