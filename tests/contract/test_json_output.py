@@ -56,8 +56,15 @@ from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
 from kafka2hive.service.inspect.report import Report, ReportScope, TableHistory
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
-from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
-from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
+from kafka2hive.service.inspect.status import (
+    DroppedFiles,
+    EpochStatus,
+    NotBegun,
+    RetentionStatus,
+    StatusResult,
+    TableStatus,
+)
+from kafka2hive.service.inspect.where import OffsetPlace, PartitionDrop, PlaceAnswer
 from kafka2hive.service.recover.compaction import CompactedPartition, CompactRequest, CompactResult
 from kafka2hive.service.recover.order import OrderAnswer
 from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, result_of_order
@@ -170,6 +177,9 @@ def _status() -> StatusResult:
     partition = HivePartition(
         "air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/air.db/flights/dt=2013-01-01"
     )
+    dropped = replace(
+        partition, path="dt=2011-11-26", location="hdfs://namenode:8020/w/air.db/flights/dt=2011-11-26"
+    )
     gap = AcceptedGap(range=OffsetRange(PARTITION, 0, 0), reason="aged out", accepted_at="then", epoch=1)
     loss = AcceptedLoss(path="a.final", remedy="accept-loss", rows=1, accepted_at="then", epoch=1)
     view = view_of(
@@ -212,6 +222,12 @@ def _status() -> StatusResult:
         {PARTITION: Watermark(32)},
         (EpochStatus(40, "2013-01-01T00:00:00Z", 2, 7, account),),
         _last_outcome("air.flights"),
+        RetentionStatus(
+            34_560_000.0,
+            "2011-11-28T00:00:00Z",
+            (DroppedFiles(dropped, PartitionDrop(40, "2012-12-31T23:00:00Z"), 5, 12_000_000),),
+            (("dt=2011-11-27", "it is not complete yet"),),
+        ),
     )
     damaged = ManualActionRequired("ledger.damaged", "the checksum is wrong")
     away = Trouble("kafka.unavailable", "nobody answers at 127.0.0.1:9092", "start it")
@@ -309,6 +325,12 @@ def _partition_report() -> PartitionReport:
     )
 
 
+def _dropped_report() -> PartitionReport:
+    location = "hdfs://namenode:8020/w/dt=2013-01-01"
+    drop = PartitionDrop(900, "2014-02-05T00:00:00Z")
+    return PartitionReport(completion=Completion.DROPPED, location=location, drop=drop)
+
+
 def _where() -> tuple[PlaceAnswer, ...]:
     file = DataFile(
         kind=FileKind.DATA,
@@ -321,7 +343,9 @@ def _where() -> tuple[PlaceAnswer, ...]:
         task=0,
         ranges=(OffsetRange(PARTITION, 3, 8),),
     )
-    return (PlaceAnswer("air.flights", "read by task 0 of epoch 42", 42, (file,)),)
+    drop = PartitionDrop(900, "2014-02-05T00:00:00Z", "2014-02-06T00:00:05Z")
+    kept = replace(file, final="hdfs://namenode:8020/w/dt=2013-01-02/b.final")
+    return (PlaceAnswer("air.flights", "read by task 0 of epoch 42", 42, (file, kept), {file.final: drop}),)
 
 
 def _dead_letters() -> DeadLetterList:
@@ -513,6 +537,9 @@ def _documents() -> dict[str, Document]:
         "where": where_document("flights", "flights-0@5", _where()),
         "certificate": certificate_document(
             "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()
+        ),
+        "certificate-dropped": certificate_document(
+            "flights", PartitionName("air.flights", "dt=2013-01-01"), _dropped_report()
         ),
         "pause": order_document("flights", _paused()),
         "offsets-show": offsets_document("flights", _offsets()),

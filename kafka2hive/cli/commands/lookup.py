@@ -14,7 +14,7 @@ WHERE_EXIT_CODES = options.exit_codes(options.STOP)
 CERTIFICATE_EXIT_CODES = options.exit_codes(
     "75 not complete yet",
     "76 a certificate is untrue",
-    config="78 the map is wrong, or the table has no `completion`",
+    config="78 the map is wrong, the table has no `completion`, or the partition has expired",
 )
 
 _NAME = "DB.TABLE/PARTITION"

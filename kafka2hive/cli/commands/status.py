@@ -50,7 +50,7 @@ def status(
 
         def once() -> int:
             kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
-            result = find_status(wiring, kafka, tuple(table or ()))
+            result = find_status(wiring, kafka, tuple(table or ()), count_files=bool(table))
             if watch is not None and sys.stdout.isatty():
                 sys.stdout.write(_CLEAR)
             text = partial(render_status, name, result, hive=hive)

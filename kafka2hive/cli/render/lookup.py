@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafka2hive.cli.terminal.document import Document, document
+from kafka2hive.cli.terminal.document import Document, document, drop_document
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import counted
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
-from kafka2hive.service.inspect.where import PlaceAnswer
+from kafka2hive.service.inspect.where import PartitionDrop, PlaceAnswer
 
 _STATES = {
     Completion.COMPLETE: "is complete: {amount}",
@@ -18,6 +18,8 @@ _STATES = {
     Completion.OPEN: "is not complete yet: {more} without a certificate",
     Completion.UNREGISTERED: "is complete on HDFS ({amount}), but Hive does not know it yet",
     Completion.ABSENT: "is not complete: no file of it has been published yet{where}",
+    Completion.DROPPED: "does not exist any more: {drop}",
+    Completion.EXPIRED: "has expired and has no file: records of its period become dead letters",
 }
 
 
@@ -27,12 +29,30 @@ def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> 
     for answer in answers:
         parts.append(Text(f"{answer.table}: {place} {answer.answer}", style="bold"))
         for file in answer.files:
-            parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {file.final}")
+            drop = answer.drops.get(file.final)
+            place = file.final if drop is None or not drop.deleted_at else file.hive_partition.path
+            parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {place}")
+            if drop is not None:
+                parts.append(Text(f"    {_drop_text(drop)}", style="yellow"))
         if answer.epoch is not None and not answer.files:
             parts.append(
                 "  no file: a tombstone, filtered, absent, or a dead letter that was replayed; see the snapshot"
             )
     return render(screen, parts)
+
+
+def _drop_text(drop: PartitionDrop) -> str:
+    text = f"dropped by retention in epoch {drop.epoch}"
+    if drop.deleted_at:
+        return f"{text}, its files were deleted by {drop.deleted_at}"
+    if drop.deletable_from:
+        return f"{text}, its files will be deleted after {drop.deletable_from}"
+    return f"{text}, its files will be deleted a day after Hive has dropped it"
+
+
+def _drop_document(drop: PartitionDrop | None) -> Document | None:
+    """Return a drop as a document; `deleted_at` is null while there may be files."""
+    return None if drop is None else {**drop_document(drop), "deleted_at": drop.deleted_at or None}
 
 
 def where_document(service: str, place: str, answers: Sequence[PlaceAnswer]) -> Document:
@@ -42,7 +62,15 @@ def where_document(service: str, place: str, answers: Sequence[PlaceAnswer]) -> 
             "table": answer.table,
             "answer": answer.answer,
             "epoch": answer.epoch,
-            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in answer.files],
+            "files": [
+                {
+                    "kind": file.kind.value,
+                    "path": file.final,
+                    "rows": file.rows,
+                    "dropped": _drop_document(answer.drops.get(file.final)),
+                }
+                for file in answer.files
+            ],
         }
         for answer in answers
     ]
@@ -55,7 +83,10 @@ def render_certificate(name: PartitionName, report: PartitionReport, screen: Scr
     uncounted = report.open
     more = f"{counted(uncounted.rows, 'row')} in {counted(uncounted.files, 'file')}" if uncounted else "files"
     state = _STATES[report.completion].format(
-        amount=amount, more=more, where=f" in {report.location}" if report.location else ""
+        amount=amount,
+        more=more,
+        where=f" in {report.location}" if report.location else "",
+        drop="" if report.drop is None else _drop_text(report.drop),
     )
     parts: list[RenderableType] = [Text(f"{name} {state}", style="bold")]
     for path, written_at, each in report.certificates:
@@ -103,4 +134,5 @@ def certificate_document(service: str, name: PartitionName, report: PartitionRep
         findings=[
             {"code": each.code, "where": each.where, "message": each.message} for each in report.findings
         ],
+        dropped=_drop_document(report.drop),
     )

@@ -1,6 +1,7 @@
 """The text of `status`."""
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import RenderableType
@@ -26,7 +27,7 @@ from kafka2hive.service.inspect.state import (
     Starting,
     TableState,
 )
-from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
+from kafka2hive.service.inspect.status import EpochStatus, RetentionStatus, StatusResult, TableStatus
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving, Stopped, Trouble, since_of
 
@@ -42,6 +43,7 @@ _STATES: dict[type[TableState], tuple[str, str]] = {
     NotInMap: ("not in the map", "yellow"),
 }
 _LIVES = {OwnerLife.ALIVE: ", live", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}
+_MOST_LISTED = 10
 _TABLES_IN_DETAIL = 5  # if there are more, only the overview and the troubles are shown
 
 
@@ -216,14 +218,61 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     if state.bounds is not None and state.bounds.late_before_ms is not None:
         closed = utc_text(state.bounds.late_before_ms // 1000)
         lines.append(f"records of periods that ended by {closed} are late: they become dead letters")
+    lines += retention_lines(table.retention)
     unregistered = "not in Hive yet" if hive else "not registered"
-    lines += [f"{unregistered}: {partition.table} {partition.path}" for partition in state.unregistered[:10]]
-    if len(state.unregistered) > 10:
-        lines.append(f"{unregistered}: {len(state.unregistered) - 10} more (all: --json)")
+    lines += _first_lines(unregistered, [f"{each.table} {each.path}" for each in state.unregistered])
     parts += [Text("  " + line) for line in lines]
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))
     return parts
+
+
+def _first_lines(what: str, texts: Sequence[str]) -> list[str]:
+    more = [f"{len(texts) - _MOST_LISTED} more (all: --json)"] if len(texts) > _MOST_LISTED else []
+    return [f"{what}: {text}" for text in [*texts[:_MOST_LISTED], *more]]
+
+
+def retention_lines(retention: RetentionStatus | None) -> list[str]:
+    """Say what has expired, which files wait for their deletion, and which partitions stay and why."""
+    if retention is None:
+        return []
+    kept = (
+        "no `retain` in the map"
+        if retention.retain_seconds is None
+        else f"retain {duration(retention.retain_seconds)}"
+    )
+    if not retention.expired_before:
+        return [f"{kept}: nothing has expired yet"]
+    lines = [
+        f"periods that ended by {retention.expired_before} have expired ({kept}): their records become dead letters"
+    ]
+    if retention.dropped:
+        lines.append(_dropped_line(retention))
+    return lines + _first_lines(
+        "expired, not dropped yet", [f"{path}, {why}" for path, why in retention.waits]
+    )
+
+
+def _dropped_line(retention: RetentionStatus) -> str:
+    """Return `dropped: 3 partitions, 120 files with 2.4 GB; the next can be deleted from 2026-11-29T08:00:00Z`."""
+    dropped = retention.dropped
+    parts = [f"dropped: {counted(len(dropped), 'partition')}"]
+    counts = [
+        (each.files, each.length) for each in dropped if each.files is not None and each.length is not None
+    ]
+    if len(counts) == len(dropped):
+        files, length = (sum(column) for column in zip(*counts, strict=True))
+        parts.append(f"{counted(files, 'file')} with {size(length)}")
+    text = ", ".join(parts)
+    if retention.retain_seconds is None:
+        return f"{text}: the files stay until the map has `retain` again"
+    times = [each.drop.deletable_from for each in dropped if each.drop.deletable_from]
+    if times:
+        text += f"; the next can be deleted from {min(times)}"
+    if len(times) < len(dropped):
+        first = next(each.partition.path for each in dropped if not each.drop.deletable_from)
+        text += f"; Hive may still have {len(dropped) - len(times)} of them, for example {first}"
+    return text
 
 
 def _owner(generation: Generation) -> str:

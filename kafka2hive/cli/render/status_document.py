@@ -6,6 +6,7 @@ from kafka2hive.cli.render.order import pause_document
 from kafka2hive.cli.terminal.document import (
     Document,
     document,
+    drop_document,
     error_of,
     hive_partition,
     next_offset,
@@ -17,7 +18,7 @@ from kafka2hive.service.inspect.state import (
     OwnerLife,
     TableState,
 )
-from kafka2hive.service.inspect.status import StatusResult, TableStatus
+from kafka2hive.service.inspect.status import RetentionStatus, StatusResult, TableStatus
 from kafka2hive.service.tables.condition import Retrying, RunConditions, Stopped, since_of
 
 
@@ -112,6 +113,7 @@ def _status(table: TableStatus) -> Document:
             for each in state.early
         ],
         "bounds": None if state.bounds is None else asdict(state.bounds),
+        "retention": _retention(table.retention),
         "last_epochs": [
             {
                 "epoch": epoch.epoch,
@@ -156,6 +158,26 @@ def _completion(state: Snapshot) -> Document | None:
             }
             for each in state.open
         ],
+    }
+
+
+def _retention(retention: RetentionStatus | None) -> Document | None:
+    """Return what has expired; `files` and `bytes` of dropped Hive partitions are null if they were not counted."""
+    if retention is None:
+        return None
+    return {
+        "retain_seconds": retention.retain_seconds,
+        "expired_before": retention.expired_before or None,
+        "dropped": [
+            {
+                **hive_partition(each.partition),
+                **drop_document(each.drop),
+                "files": each.files,
+                "bytes": each.length,
+            }
+            for each in retention.dropped
+        ],
+        "waiting": [{"partition": path, "waits": why} for path, why in retention.waits],
     }
 
 

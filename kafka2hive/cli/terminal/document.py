@@ -7,12 +7,16 @@ Examples in tests/contract freeze the documents: keys are added, never renamed o
 import json
 from collections.abc import Iterable
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.text import counted, printable_json
 from kafka2hive.service.tables.condition import Trouble
+
+if TYPE_CHECKING:
+    from kafka2hive.service.inspect.where import PartitionDrop
 
 FORMAT = 1
 _MOST_LISTED = 12
@@ -39,6 +43,15 @@ def error_of(error: Kafka2HiveError | Trouble) -> Document:
 def hive_partition(partition: HivePartition) -> Document:
     """Return a Hive partition as a document; `partition` is its path, such as `dt=2013-01-17`."""
     return {"table": partition.table, "partition": partition.path, "location": partition.location}
+
+
+def drop_document(drop: "PartitionDrop") -> Document:
+    """Return when a Hive partition was dropped, as a document; both times are null if Hive may still have it."""
+    return {
+        "epoch": drop.epoch,
+        "gone_since": drop.gone_since or None,
+        "deletable_from": drop.deletable_from or None,
+    }
 
 
 def next_offset(topic: str, number: int, end: int) -> Document:

@@ -3,9 +3,10 @@
 Only reads. The checks share no code with the module that writes certificates.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain, takewhile
 
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import NoLedger, View, look
@@ -15,7 +16,10 @@ from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUna
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, certificate_path, ledger_tag
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
+from kafka2hive.service.inspect.where import PartitionDrop, partition_drops
 from kafka2hive.service.tables.ledgers import ledger_tables, no_answer_about, unknown_tables
+from kafka2hive.service.tables.read_through import expired_among
+from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.verify.files import changed_files
 from kafka2hive.service.verify.hive_partitions import audit_certificates, wrong_registration
 from kafka2hive.service.verify.result import Finding
@@ -63,6 +67,10 @@ class Completion(StrEnum):
     """It is complete on HDFS, but Hive does not know it yet."""
     ABSENT = "absent"
     """It has no record yet."""
+    DROPPED = "dropped"
+    """Retention has dropped it."""
+    EXPIRED = "expired"
+    """Its period has expired, and it has no file: no record comes any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,8 @@ class PartitionReport:
     """Path, time of writing (ISO-8601 UTC), and content, oldest first."""
     open: OpenPartition | None = None
     findings: tuple[Finding, ...] = ()
+    drop: PartitionDrop | None = None
+    """Set if the partition is DROPPED."""
 
     @property
     def files(self) -> int:
@@ -90,9 +100,14 @@ class PartitionReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """STOP if a certificate is untrue, DONE if the partition is complete, otherwise SET_ASIDE."""
+        """Return DONE if the partition is complete, SET_ASIDE if it may become complete, CONFIG if it never will.
+
+        An untrue certificate is a STOP.
+        """
         if self.findings:
             return ExitCode.STOP
+        if self.completion in (Completion.DROPPED, Completion.EXPIRED):
+            return ExitCode.CONFIG
         return ExitCode.DONE if self.completion is Completion.COMPLETE else ExitCode.SET_ASIDE
 
 
@@ -170,7 +185,11 @@ class _Partition:
         still_open = next(
             (each for each in self.view.state.open if each.partition.path == self.name.path), None
         )
+        if (drop := self._drop([self.view.state])) is not None:
+            return self._gone(drop)
         first = self._first_epoch(still_open)
+        if first is None and still_open is None and (gone := self._after_expiry()) is not None:
+            return gone
         if first is None:
             completion = Completion.ABSENT if still_open is None else Completion.OPEN
             return PartitionReport(
@@ -202,6 +221,28 @@ class _Partition:
             open=still_open,
             findings=tuple(findings),
         )
+
+    def _after_expiry(self) -> PartitionReport | None:
+        """Return the report of a partition without files whose period has expired; None if records may still come.
+
+        Only the snapshots since the period expired are read: earlier ones cannot have dropped the partition.
+        """
+        routed = routed_by_ledgers(self.wiring, [self.view.state]).get(self.name.table)
+
+        def has_expired(state: Snapshot) -> bool:
+            return routed is not None and bool(expired_among(routed.rule, state, [self.name.path]))
+
+        if not has_expired(self.view.state):
+            return None
+        snapshots = final_snapshots(self.wiring.ports.files, self.view.paths, self.view.directory)
+        return self._gone(self._drop(chain([self.view.state], takewhile(has_expired, snapshots))))
+
+    def _drop(self, snapshots: Iterable[Snapshot]) -> PartitionDrop | None:
+        return next((drop for path, drop in partition_drops(snapshots) if path == self.name.path), None)
+
+    def _gone(self, drop: PartitionDrop | None) -> PartitionReport:
+        completion = Completion.EXPIRED if drop is None else Completion.DROPPED
+        return PartitionReport(completion=completion, location=self._location(None), drop=drop)
 
     def _first_epoch(self, still_open: OpenPartition | None) -> int | None:
         """Return the first epoch whose snapshot has to be read; None if there is no certificate to check."""

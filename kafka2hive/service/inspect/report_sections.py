@@ -99,6 +99,11 @@ def _facts(h: Markup, status: TableStatus) -> Element:
         facts["given up in Hive"] = ", ".join(one.partition.path for one in state.forgotten[:10])
     if state.tracking is not None:
         facts["read through"] = state.tracking.through
+    if (retention := status.retention) is not None and retention.expired_before:
+        dropped = counted(len(retention.dropped), "dropped partition")
+        facts["expired"] = (
+            f"periods that ended by {retention.expired_before}; files of {dropped} are not deleted yet"
+        )
     for number, warning in enumerate(status.warnings):
         facts[f"warning {number + 1}"] = warning
     return h(

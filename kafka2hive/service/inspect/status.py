@@ -1,20 +1,26 @@
 """`kafka2hive status`: the state of every table, from its ledger, its run's reports and Kafka. Only reads."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
+from kafka2hive.config.keys import TableRule
 from kafka2hive.kafka.port import Kafka, Watermark
 from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
 from kafka2hive.ledger.heartbeat import HeartbeatWatch, live_owners
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.inbox import Inbox, Order
 from kafka2hive.ledger.look import View
+from kafka2hive.ledger.retention import is_own
+from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
-from kafka2hive.model.files import FileKind
+from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, Position, TopicPartition
+from kafka2hive.model.paths.table_directory import other_place
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.text import utc_text
 from kafka2hive.service.inspect.state import (
     LastOutcome,
     NotRunning,
@@ -24,6 +30,7 @@ from kafka2hive.service.inspect.state import (
     exit_code_of,
     state_of,
 )
+from kafka2hive.service.inspect.where import PartitionDrop
 from kafka2hive.service.process import process_of
 from kafka2hive.service.tables.condition import RunConditions, TableCondition, decode
 from kafka2hive.service.tables.ledgers import (
@@ -35,10 +42,11 @@ from kafka2hive.service.tables.ledgers import (
     unknown_tables,
     vanished_ledgers,
 )
+from kafka2hive.service.tables.read_through import expired_among
 from kafka2hive.service.tables.routes import known_routes, routed_by_ledgers
 from kafka2hive.service.tables.start_preview import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import StorageError
+from kafka2hive.storage.port import StorageError, children
 
 LAST_EPOCHS = 5
 NO_RUNS = Runs(frozenset(), {})
@@ -58,11 +66,35 @@ class EpochStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedFiles:
+    """A dropped Hive partition whose files are not known to be deleted. `files` and `length` (bytes): None if not counted."""
+
+    partition: HivePartition
+    drop: PartitionDrop
+    files: int | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStatus:
+    """What has expired in a table: periods that ended at or before `expired_before` (ISO 8601 UTC, "" if none have).
+
+    `retain_seconds` is the map's `retain`, None if it has none. `waits` has the paths of expired partitions that must not be
+    dropped yet, and why, as far as the ledger knows it: `retain --plan` also looks for files of others.
+    """
+
+    retain_seconds: float | None
+    expired_before: str = ""
+    dropped: tuple[DroppedFiles, ...] = ()
+    waits: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatus:
     """One table: its ledger (`view`), the `warnings` of its live run, and the `ends` of its topic partitions' logs.
 
     `ends` leaves out topic partitions for which Kafka did not answer. `last` is what the last run reported; None if a live
-    run owns the table, or if the table was taken over after that report.
+    run owns the table, or if the table was taken over after that report. `retention` is None if partitions stay forever.
     """
 
     view: View
@@ -72,6 +104,7 @@ class TableStatus:
     ends: Mapping[TopicPartition, Watermark]
     last_epochs: tuple[EpochStatus, ...]
     last: LastOutcome | None = None
+    retention: RetentionStatus | None = None
 
     @property
     def name(self) -> str:
@@ -145,8 +178,12 @@ def status(
     kafka: Kafka | None,
     wanted: Collection[str] = (),
     heartbeats: HeartbeatWatch | None = None,
+    *,
+    count_files: bool = False,
 ) -> StatusResult:
     """Read every ledger of the map's service, or the ledgers of the `wanted` tables, which may belong to another service.
+
+    With `count_files`, the directories of dropped Hive partitions are listed, too.
 
     Waits a few heartbeats to see whether a run on another host is alive; with `heartbeats`, a watch that the caller keeps
     from one call to the next, it does not wait. Raises ServiceUnavailable if the file system does not answer.
@@ -170,16 +207,18 @@ def status(
     starts = StartPreview(wiring, kafka, kafka_look, routed)
 
     def table_status(view: View) -> list[TableStatus]:
-        return [
-            _table(
-                wiring=wiring,
-                view=view,
-                runs=runs,
-                in_map=view.paths.table in routed,
-                starts=starts,
-                kafka_look=kafka_look,
-            )
-        ]
+        name = view.paths.table
+        rule = routed[name].rule if name in routed else None
+        table = _table(
+            wiring=wiring,
+            view=view,
+            runs=runs,
+            in_map=rule is not None,
+            starts=starts,
+            kafka_look=kafka_look,
+        )
+        retention = _retention(wiring, view.state, rule, count_files=count_files)
+        return [replace(table, retention=retention)]
 
     attempts = (attempt(view.paths.table, partial(table_status, view)) for view in views)
     tables, failed = apart(chain.from_iterable(attempts))
@@ -300,3 +339,41 @@ def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
         )
         for snapshot in islice(snapshots, LAST_EPOCHS)
     )
+
+
+def _retention(
+    wiring: Wiring, state: Snapshot, rule: TableRule | None, *, count_files: bool
+) -> RetentionStatus | None:
+    retain = None if rule is None else rule.retain
+    if retain is None and not state.expired_before_ms:
+        return None
+    names = {each.partition.path for each in state.dropped}
+    names |= {each.path for each in state.unregistered if each.table != state.table}
+    reasons = {path: why for path, why in reasons_to_keep(state).items() if path not in names}
+    expired = [] if rule is None else expired_among(rule, state, sorted(reasons))
+    dropped = tuple(
+        DroppedFiles(line.partition, PartitionDrop(line.epoch, line.gone_since)) for line in state.dropped
+    )
+    return RetentionStatus(
+        retain_seconds=retain,
+        expired_before=utc_text(state.expired_before_ms // 1000) if state.expired_before_ms else "",
+        dropped=tuple(wiring.ports.concurrency.map(partial(_counted, wiring, state), dropped))
+        if count_files
+        else dropped,
+        waits=tuple((path, reasons[path]) for path in expired),
+    )
+
+
+def _counted(wiring: Wiring, state: Snapshot, dropped: DroppedFiles) -> DroppedFiles:
+    """Count the ledger's files at both places of a dropped partition; not if the file system refuses to list them."""
+    home = dropped.partition
+    try:
+        files = [
+            child
+            for place in (home.location, other_place(home.location, home.path))
+            for child in children(wiring.ports.files, place)
+            if is_own(child, state, dropped.drop.epoch)
+        ]
+    except StorageError:
+        return dropped
+    return replace(dropped, files=len(files), length=sum(file.length for file in files))

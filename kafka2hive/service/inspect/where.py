@@ -1,15 +1,20 @@
 """`kafka2hive where TOPIC-N@OFFSET`: the epoch that read an offset and the files it wrote, for each table. Only reads."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.ledger.early_files import in_unit
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
+from kafka2hive.ledger.retention import KEEP_SECONDS
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.text import unix_seconds, utc_text
 from kafka2hive.service.tables.ledgers import did_you_mean, each_ledger, ledger_tables, readable
 from kafka2hive.service.tables.routes import known_routes
 from kafka2hive.service.wiring import Wiring
@@ -44,17 +49,47 @@ class OffsetPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionDrop:
+    """What became of a dropped Hive partition: `epoch` dropped it, with its files of this and earlier epochs (E2).
+
+    `gone_since` is as in DroppedPartition. `deleted_at` is when the snapshot was written that says that its files are deleted, ""
+    before that. Times are ISO-8601 UTC.
+    """
+
+    epoch: int
+    gone_since: str = ""
+    deleted_at: str = ""
+
+    @property
+    def deletable_from(self) -> str:
+        """When the files may be deleted, if Hive does not have the partition again until then; "" if Hive may have it now."""
+        since = unix_seconds(self.gone_since)
+        return "" if since is None else utc_text(since + KEEP_SECONDS)
+
+
+def partition_drops(snapshots: Iterable[Snapshot]) -> Iterator[tuple[str, PartitionDrop]]:
+    """Yield the dropped Hive partitions of `snapshots`, which come newest first, by path. The first of each path counts."""
+    deleted_at = ""
+    for snapshot in snapshots:
+        for line in snapshot.dropped:
+            yield line.partition.path, PartitionDrop(line.epoch, line.gone_since, deleted_at)
+        deleted_at = snapshot.written_at
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceAnswer:
     """What became of the offset in one table. `epoch` is None if no epoch has read it; `answer` then says why.
 
     `files` holds the files of the task that read the offset: the record is in the one of its bucket, unless it was a tombstone,
-    filtered or absent, which the account in the epoch's snapshot shows.
+    filtered or absent, which the account in the epoch's snapshot shows. `drops` says which of these files are in dropped
+    partitions, by their final paths.
     """
 
     table: str
     answer: str
     epoch: int | None = None
     files: tuple[DataFile, ...] = ()
+    drops: Mapping[str, PartitionDrop] = field(default_factory=dict)
 
 
 def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
@@ -78,7 +113,7 @@ def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
             return [PlaceAnswer(table, f"not read yet: the table's position is {position.end}")]
         pending = [view.state] if view.newest.pending else []
         snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
-        return [_in_history(table, snapshots, place)]
+        return [_with_drops(_in_history(table, snapshots, place), snapshots)]
 
     answers = tuple(readable(each_ledger(wiring, ledger_tables(wiring), search)))
     return answers or _not_begun(wiring, place, known, states)
@@ -110,6 +145,23 @@ def _not_begun(
             did_you_mean(topic, {tp.topic for tp in known}),
         )
     return waiting
+
+
+def _with_drops(answer: PlaceAnswer, snapshots: list[Snapshot]) -> PlaceAnswer:
+    """Return the answer with the drops of its data files' partitions."""
+    data: dict[str, list[DataFile]] = {}
+    for file in answer.files:
+        if file.kind is not FileKind.DEAD_LETTER:
+            data.setdefault(file.hive_partition.path, []).append(file)
+    drops: dict[str, PartitionDrop] = {}
+    for path, drop in partition_drops(snapshots):
+        drops.update({f.final: drop for f in data.get(path, ()) if f.final not in drops and _is_in(f, drop)})
+    return replace(answer, drops=drops)
+
+
+def _is_in(file: DataFile, drop: PartitionDrop) -> bool:
+    name = DataFileName.parse(base_name(file.final))
+    return name is not None and name[0].epoch <= drop.epoch
 
 
 def _after_compaction(answer: PlaceAnswer, snapshots: list[Snapshot]) -> PlaceAnswer:

@@ -1,10 +1,11 @@
 """The time that a table is read through, and the bounds of event time, which depend on it. Pure."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.keys import Bucketing, TableRule
+from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_TIME, EventBounds, Snapshot
 
@@ -74,6 +75,19 @@ def expired_before(rule: TableRule, state: Snapshot, now_ms: int) -> int:
     if rule.retain is None or state.newest_ms is None:
         return state.expired_before_ms
     return max(state.expired_before_ms, min(now_ms, state.newest_ms) - round(rule.retain * 1000))
+
+
+def expired_among(rule: TableRule, state: Snapshot, hive_partitions: Iterable[str]) -> list[str]:
+    """Return the paths of those Hive partitions whose periods have expired by the bound in the ledger (E1)."""
+    path = read_bucket_path(rule.bucketing.path)
+    if not state.expired_before_ms or period_of(path) is None:
+        return []
+    ends = BucketEnds(path, rule.bucketing.zone)
+    return [
+        name
+        for name in hive_partitions
+        if (end := ends.end_ms(name)) is not None and end <= state.expired_before_ms
+    ]
 
 
 def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:

@@ -2,16 +2,23 @@
 
 from kafka2hive.cli.render.offsets import render_init
 from kafka2hive.cli.render.recover import render_recover
-from kafka2hive.cli.render.status import render_status, trouble_lines
+from kafka2hive.cli.render.status import render_status, retention_lines, trouble_lines
 from kafka2hive.cli.terminal.document import resume_lines
 from kafka2hive.cli.terminal.screen import Screen
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.files import FileMoves
+from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.inspect.state import LastOutcome, NotRunning, OwnerLife
-from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
+from kafka2hive.service.inspect.status import (
+    DroppedFiles,
+    EpochStatus,
+    RetentionStatus,
+    StatusResult,
+    TableStatus,
+)
+from kafka2hive.service.inspect.where import PartitionDrop
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Stopped, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
@@ -128,3 +135,27 @@ def test_init_says_what_it_made_and_what_was_there() -> None:
 
 def test_an_init_without_any_table_says_why() -> None:
     assert "no topic matches" in render_init(InitResult(()), PIPE)
+
+
+def test_status_says_what_has_expired_and_what_the_files_of_dropped_partitions_wait_for() -> None:
+    def dropped(day: int, since: str = "", files: int | None = 2) -> DroppedFiles:
+        partition = HivePartition("air.flights", f"dt={day}", f"/w/dt={day}")
+        return DroppedFiles(partition, PartitionDrop(7, since), files, None if files is None else 1500)
+
+    monday, tuesday = "2013-01-07T08:00:00Z", "2013-01-08T08:00:00Z"
+    expired, days = "2012-12-01T00:00:00Z", 864_000.0
+    assert retention_lines(None) == []
+    assert retention_lines(RetentionStatus(days)) == ["retain 10.0 d: nothing has expired yet"]
+    assert retention_lines(RetentionStatus(days, expired, (dropped(2, monday), dropped(3)))) == [
+        f"periods that ended by {expired} have expired (retain 10.0 d): their records become dead letters",
+        f"dropped: 2 partitions, 4 files with 3.0 kB; the next can be deleted from {tuesday};"
+        " Hive may still have 1 of them, for example dt=3",
+    ]
+    gone = RetentionStatus(None, expired, (dropped(2, monday, None),), (("dt=1", "it is not complete yet"),))
+    assert retention_lines(gone) == [
+        f"periods that ended by {expired} have expired (no `retain` in the map): their records become dead letters",
+        "dropped: 1 partition: the files stay until the map has `retain` again",
+        "expired, not dropped yet: dt=1, it is not complete yet",
+    ]
+    many = RetentionStatus(days, expired, waits=tuple((f"dt={day}", "why") for day in range(12)))
+    assert retention_lines(many)[-1] == "expired, not dropped yet: 2 more (all: --json)"

@@ -481,11 +481,11 @@ asked, seen = module.status, []
 
 {interrupt}
 
-def status(*arguments):
+def status(*arguments, **options):
     interrupt()
     seen.append(arguments)
     assert len(seen) < 3, "goes on after SIGINT"
-    return asked(*arguments)
+    return asked(*arguments, **options)
 
 module.status = status
 from kafka2hive.cli.main import main
