@@ -20,6 +20,7 @@ from kafka2hive.config.keys.librdkafka import is_sensitive, uses_gssapi
 from kafka2hive.config.keys.service import DeadLetterOptions, MapKeys, ServiceKeys, ServiceMap
 from kafka2hive.config.keys.source import Start, StartKind, StartPolicy
 from kafka2hive.config.keys.table import SelectOptions, SharedOptions, TableKeys, TableRule
+from kafka2hive.config.keys.writer import AUTO, Flush
 from kafka2hive.config.rules.bucket import EventField, event_field
 from kafka2hive.config.rules.service import filesystem_of, hive_auth, hive_url, url_options
 from kafka2hive.config.rules.table_options import (
@@ -159,6 +160,14 @@ def _start(table: TableKeys) -> StartPolicy:
             return StartPolicy(StartKind.OFFSETS, offsets=tuple(sorted(positions)))
 
 
+def _flush(table: TableKeys) -> Flush:
+    match table.flush:
+        case Flush(bytes=most, min_bytes=least) as flush:
+            return replace(flush, min_bytes=min(Flush().min_bytes, most) if least is UNSET else least)
+        case _:
+            return AUTO
+
+
 def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
     template = location_template(table, storage)
     columns = declared_columns(after_sql(table))
@@ -172,6 +181,7 @@ def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
         topics=table.topics or (),
         pattern=table.pattern,
         start=_start(table),
+        flush=_flush(table),
         columns=_columns(columns),
         records=_columns(declared_columns(before_sql(table))) if table.records else (),
         metadata=tuple(metadata_names(table.metadata)),

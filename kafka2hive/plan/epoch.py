@@ -31,6 +31,7 @@ class TableBacklog:
     - `most_bytes_per_record`: the largest expected size of a record, which bounds the epoch.
     - `seconds_since_epoch`: the time since the table's last epoch was planned, infinity before the first of this run.
     - `epoch`: the number of the table's next snapshot.
+    - `may_wait`: whether the table may wait longer than `flush.interval` for `flush.min_bytes`.
     - `bounds`: the bounds of event time, without the time of planning.
     """
 
@@ -43,6 +44,7 @@ class TableBacklog:
     seconds_since_epoch: float
     flush: Flush
     most_bytes_per_record: float = 0.0
+    may_wait: bool = False
     bounds: EventBounds | None = None
 
     @property
@@ -68,12 +70,15 @@ class RangePiece:
 def is_due(backlog: TableBacklog) -> bool:
     """Return whether the table is due: records wait, and the flush interval has passed or enough bytes wait.
 
-    A table waits for enough bytes so that its files become large.
+    A table waits for enough bytes so that its files become large. If it may wait longer, the interval is between
+    `flush.interval` and `flush.max_interval`: it ends when the bytes are worth a file.
     """
     if not any(r.end > r.start for r in backlog.ranges):
         return False
-    flush = backlog.flush
-    return backlog.seconds_since_epoch >= flush.interval_seconds or backlog.bytes >= flush.bytes
+    flush, waited = backlog.flush, backlog.seconds_since_epoch
+    if waited >= flush.longest_seconds or backlog.bytes >= flush.bytes:
+        return True
+    return waited >= flush.interval_seconds and (not backlog.may_wait or backlog.bytes >= flush.min_bytes)
 
 
 def plan_epoch(

@@ -180,19 +180,20 @@ def next_epoch(loop: EpochLoop) -> PlannedEpoch:
 
 def only_tombstones(epoch: PlannedEpoch) -> list[TableManifest]:
     """What tasks bring home when every record is a tombstone: accounts, no files."""
-    return _manifests(epoch, lambda r: OffsetAccounting(read=len(r), tombstones=len(r)))
+    return accounts_of(epoch, lambda r: OffsetAccounting(read=len(r), tombstones=len(r)))
 
 
 def no_rows(epoch: PlannedEpoch, record_bytes: int) -> list[TableManifest]:
     """What tasks bring home when no record has a row for the table."""
-    return _manifests(
+    return accounts_of(
         epoch, lambda r: OffsetAccounting(read=len(r), filtered=len(r), bytes=record_bytes * len(r))
     )
 
 
-def _manifests(
+def accounts_of(
     epoch: PlannedEpoch, account: Callable[[OffsetRange], OffsetAccounting]
 ) -> list[TableManifest]:
+    """What tasks bring home when no offset has a row: these accounts."""
     return [_manifest(plan.index, t, account) for plan in epoch.tasks for t in plan.tables]
 
 

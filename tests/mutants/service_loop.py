@@ -2,12 +2,14 @@
 
 from tests.mutants.text_mutant import mistakes
 
+BACKLOGS = "kafka2hive.service.run.backlogs"
 COMPACTION = "kafka2hive.service.run.compaction"
 COMPLETION = "kafka2hive.service.run.completion"
 EPOCHS = "kafka2hive.service.run.epochs"
 MANIFESTS = "kafka2hive.service.tables.manifests"
 ONCE = "kafka2hive.service.run.once"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
+PLAN = "kafka2hive.plan.epoch"
 REPLAYS = "kafka2hive.service.run.replays"
 REPLAYED = "kafka2hive.service.tables.replays"
 TABLE_STEPS = "kafka2hive.service.run.table_steps"
@@ -557,6 +559,38 @@ SERVICE_LOOP = (
         (
             "a file whose letters stay counts as replayed",
             ("if account.dead_lettered < account.read:", "if True:"),
+        ),
+    ),
+    *mistakes(
+        COMPLETION,
+        "tests/unit/service/run/test_flush_auto.py",
+        (
+            "a plug-in's open partitions wait for the longest interval",
+            ("bool(rest) if options.plugin is not None else ", ""),
+        ),
+        (
+            "a certificate waits for the longest interval",
+            ("            self._note_awaited(", "            () and self._note_awaited("),
+        ),
+    ),
+    *mistakes(
+        BACKLOGS,
+        "tests/unit/service/run/test_flush_auto.py",
+        (
+            "a table without a measured size waits for the longest interval",
+            ("may_wait=table.record_sizes.is_measured and ", "may_wait="),
+        ),
+    ),
+    *mistakes(
+        PLAN,
+        "tests/unit/service/run/test_flush_auto.py",
+        (
+            "a burst waits for the interval",
+            (" or backlog.bytes >= flush.bytes:", ":"),
+        ),
+        (
+            "bytes that are worth a file do not wait for the interval",
+            ("return waited >= flush.interval_seconds and (", "return (waited >= 0.0) and ("),
         ),
     ),
     *mistakes(

@@ -36,8 +36,8 @@ from kafka2hive.config.keys.source import (
     PluginOptions,
     Start,
 )
-from kafka2hive.config.keys.table import Flush, TableKeys, TableOptions
-from kafka2hive.config.keys.writer import TextOptions, WriterOptions
+from kafka2hive.config.keys.table import TableKeys, TableOptions
+from kafka2hive.config.keys.writer import Flush, TextOptions, WriterOptions
 
 _WORDS = {str: "text", bool: "boolean", int: "number", float: "number"}
 _FORMS = {Size: "size", Duration: "duration"}

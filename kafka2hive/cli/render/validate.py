@@ -9,7 +9,7 @@ from rich.text import Text
 
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
-from kafka2hive.config.keys import Bucketing, BucketTime, ServiceMap, TableRule
+from kafka2hive.config.keys import Bucketing, BucketTime, Flush, ServiceMap, TableRule
 from kafka2hive.config.keys.librdkafka import is_sensitive
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.problems import MapProblem
@@ -118,13 +118,19 @@ def render_map(
 def _table(rule: TableRule) -> list[Text | str]:
     source = f"/{rule.pattern}/" if rule.pattern is not None else ", ".join(rule.topics)
     columns = counted(len(rule.columns), "column") if rule.columns else "columns as in Hive"
-    flush = rule.flush
     return [
         "",
         Text(rule.table, style="bold").append(f"  <-  {source}", style="not bold"),
         f"  {rule.format}, {columns}, {_bucket(rule.bucketing)}",
-        f"  begins at {rule.start.kind.value}, due every {flush.interval_seconds:g} s or {size(flush.bytes)}",
+        f"  begins at {rule.start.kind.value}, due {_due(rule.flush)}",
     ]
+
+
+def _due(flush: Flush) -> str:
+    every = f"every {flush.interval_seconds:g} s"
+    if flush.max_interval_seconds is not None:
+        every += f" with {size(flush.min_bytes)}, every {flush.longest_seconds:g} s with less,"
+    return f"{every} or {size(flush.bytes)}"
 
 
 def _bucket(bucketing: Bucketing) -> str:

@@ -29,9 +29,9 @@ from kafka2hive.config.keys.source import StartKind as StartKind
 from kafka2hive.config.keys.source import StartPolicy as StartPolicy
 from kafka2hive.config.keys.source import Tombstones as Tombstones
 from kafka2hive.config.keys.source import WireFormat as WireFormat
-from kafka2hive.config.keys.table import Flush as Flush
 from kafka2hive.config.keys.table import TableRule as TableRule
 from kafka2hive.config.keys.table import TableSettings as TableSettings
 from kafka2hive.config.keys.writer import FileFormat as FileFormat
+from kafka2hive.config.keys.writer import Flush as Flush
 from kafka2hive.config.keys.writer import TextOptions as TextOptions
 from kafka2hive.config.keys.writer import WriterOptions as WriterOptions

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions, Retain
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
-from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Properties, Size
+from kafka2hive.config.keys.declaration import Bounds, Key, Properties
 from kafka2hive.config.keys.source import (
     ChangeLog,
     CsvOptions,
@@ -20,18 +20,8 @@ from kafka2hive.config.keys.source import (
     WireFormat,
     change_log_of,
 )
-from kafka2hive.config.keys.units import MIB
-from kafka2hive.config.keys.writer import WriterOptions
+from kafka2hive.config.keys.writer import Flush, WriterOptions
 from kafka2hive.model.files import FileKind
-
-
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """When a table is due for an epoch: the first condition that holds."""
-
-    interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
-    bytes: Annotated[Size, Key("Bytes in Kafka that the table has not read yet.")] = 128 * MIB
-
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
 
@@ -140,7 +130,6 @@ class SharedOptions:
         ),
     ] = Tombstones.SKIP
     writer: Annotated[WriterOptions, Key("The table's files, [below](#writer).")] = WriterOptions()  # noqa: RUF009  a frozen value of another module
-    flush: Annotated[Flush, Key("When an epoch of the table is due, [below](#flush).")] = Flush()
     completion: Annotated[
         CompletionOptions | None,
         Key("Write a certificate for each complete partition, [below](#completion)."),
@@ -252,6 +241,14 @@ class TableOptions(SharedOptions):
             otherwise="`latest`; `earliest` for a change log",
         ),
     ] = None
+    flush: Annotated[
+        Literal["auto"] | Flush,
+        Key(
+            "When an epoch of the table is due, [below](#flush).",
+            more="`auto`: small tables wait longer, up to 10 minutes.",
+            written="`auto`, or section",
+        ),
+    ] = Flush()  # noqa: RUF009  a frozen value of another module
     metadata: Annotated[
         tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
         Key(
@@ -384,6 +381,7 @@ class TableRule(RowOptions):
     topics: tuple[str, ...]
     pattern: str | None
     start: StartPolicy
+    flush: Flush
     create: bool
     line: int = 0
 

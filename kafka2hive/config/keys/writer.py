@@ -1,9 +1,9 @@
-"""The writer of a table's files."""
+"""The writer of a table's files, and when files are written."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from kafka2hive.config.keys.declaration import UNSET, Key, Size
+from kafka2hive.config.keys.declaration import UNSET, Duration, Key, Size
 from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.config.keys.units import MIB
 
@@ -130,3 +130,47 @@ class WriterOptions:
             row_group_bytes=self.row_group_bytes,
             timestamps="int96" if self.timestamps == "int96" else "micros",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """When a table is due for an epoch: the first condition that holds.
+
+    `min_bytes` has no effect without `max_interval_seconds`. `config.build` makes it no more than `bytes`.
+    """
+
+    interval_seconds: Annotated[
+        Duration,
+        Key(
+            "Time since the table's last epoch; with `max_interval` only if at least `min_bytes` wait.",
+            name="interval",
+        ),
+    ] = 60.0
+    bytes: Annotated[Size, Key("Bytes in Kafka that the table has not read yet.")] = 128 * MIB
+    max_interval_seconds: Annotated[
+        Duration | None,
+        Key(
+            "Time since the table's last epoch, however little waits.",
+            name="max_interval",
+            written="duration",
+            otherwise="`interval`",
+        ),
+    ] = None
+    min_bytes: Annotated[
+        Size,
+        Key(
+            "With `max_interval`: bytes in Kafka that are worth a file once `interval` has passed.",
+            written="size",
+            otherwise="`16MiB`, at most `bytes`",
+            derived=True,
+        ),
+    ] = 16 * MIB
+
+    @property
+    def longest_seconds(self) -> float:
+        """The interval after which the table is due if any record waits."""
+        return self.interval_seconds if self.max_interval_seconds is None else self.max_interval_seconds
+
+
+AUTO = Flush(max_interval_seconds=600.0)
+"""The value of `flush: auto`."""

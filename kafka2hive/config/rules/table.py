@@ -5,7 +5,10 @@ from dataclasses import replace
 
 from kafka2hive.config.keys.columns import COORDINATES, RecordPart
 from kafka2hive.config.keys.connections import StorageOptions
+from kafka2hive.config.keys.declaration import UNSET
 from kafka2hive.config.keys.source import Start, Tombstones, change_log_of
+from kafka2hive.config.keys.units import duration_text, size_text
+from kafka2hive.config.keys.writer import Flush
 from kafka2hive.config.rules.bucket import (
     check_bounds,
     check_bucket,
@@ -42,6 +45,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     _check_topics(check)
     _check_name(check)
     _check_start(check)
+    _check_flush(check)
     before, after = _around_sql(check)
     check_source(before)
     check_latest(check, has_hive)
@@ -128,6 +132,22 @@ def _check_start(check: TableCheck) -> None:
             check.add((*path, "offsets", topic), message, closest(topic, check.table.topics))
         elif pattern is not None and not pattern.fullmatch(topic):
             check.add((*path, "offsets", topic), f"the pattern does not match the topic {topic}")
+
+
+def _check_flush(check: TableCheck) -> None:
+    flush = check.table.flush
+    if not isinstance(flush, Flush):
+        return
+    path, is_given = check.path("flush"), flush.min_bytes is not UNSET
+    if flush.max_interval_seconds is None:
+        if is_given:
+            check.add((*path, "min_bytes"), "is used only with max_interval")
+        return
+    if flush.max_interval_seconds < flush.interval_seconds:
+        shortest = duration_text(flush.interval_seconds)
+        check.add((*path, "max_interval"), f"is less than interval, which is {shortest}")
+    if is_given and flush.min_bytes > flush.bytes:
+        check.add((*path, "min_bytes"), f"is more than bytes, which is {size_text(flush.bytes)}")
 
 
 def _around_sql(check: TableCheck) -> tuple[TableCheck, TableCheck]:

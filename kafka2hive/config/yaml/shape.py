@@ -171,7 +171,9 @@ class MapShape:
         if data in options:
             return data
         near = closest(data, options) if isinstance(data, str) else ""
-        self._problems.add(path, f"expected {', '.join(options[:-1])} or {options[-1]}", near)
+        *others, last = options
+        expected = f"{', '.join(others)} or {last}" if others else f"{last}, or keys with values"
+        self._problems.add(path, f"expected {expected}", near)
         return FAULTY
 
     def _pairs(self, types: tuple[Any, ...], data: object, path: Path) -> Any:

@@ -123,6 +123,7 @@ class Backlogs:
             most_bytes_per_record=table.record_sizes.bound,
             seconds_since_epoch=now - self._planned_at.get(table.name, -math.inf),
             flush=table.rule.flush,
+            may_wait=table.record_sizes.is_measured and not table.is_certificate_awaited,
             bounds=event_bounds(table.rule, table.owned.state),
         )
 

@@ -237,11 +237,24 @@ class CompletionTracker:
             if decider is None:
                 decider = self._deciders[table.name] = self._decider_of(table.rule, table.name)
             complete = decider.complete(candidates, through_ms)
+            self._note_awaited(table, decider, [e for e in candidates if e.partition not in complete])
         except TableError as error:
             self._warn(table, _POLICY, str(error))
             return frozenset(), ""
         self._warn(table, _POLICY, "")
         return complete, decider.name
+
+    def _note_awaited(self, table: Table, decider: PartitionDecider, rest: Sequence[OpenPartition]) -> None:
+        """Note whether one of the other partitions would be complete if the table were read through now.
+
+        A plug-in may be asked only about what was read; with one, each open partition may be waiting.
+        """
+        options = table.rule.completion
+        if options is None or table.rule.flush.max_interval_seconds is None:
+            return
+        now_ms = self._clock.epoch_ms()
+        is_awaited = bool(rest) if options.plugin is not None else bool(decider.complete(rest, now_ms))
+        table.completion = replace(table.completion, is_awaited=is_awaited)
 
     def _warn(self, table: Table, subject: str, text: str) -> None:
         """Set the table's warning about this subject; an empty text clears it."""

@@ -129,11 +129,14 @@ class CompletionProgress:
 
     - `read_through`: the time that the table is read through.
     - `asked_at`: when the completion policy was asked last (monotonic seconds).
+    - `is_awaited`: whether, when the policy was asked, a partition lacked only the records that waited in Kafka; known only
+      for tables with `flush.max_interval`.
     - `uncertified`: paths of complete partitions whose certificates are not written yet.
     """
 
     read_through: ReadThrough = ReadThrough()  # noqa: RUF009  a frozen value of another module
     asked_at: float = -math.inf
+    is_awaited: bool = False
     uncertified: frozenset[str] = frozenset()
 
 
@@ -150,12 +153,13 @@ class RecordSizes:
     """Estimates of the sizes of a table's records in Kafka (bytes), learned from the last epochs.
 
     `mean` is the planner's estimate. `bound` is the largest expected size, which keeps epochs within their limit. `is_guess` is
-    true until an epoch has had enough records.
+    true until an epoch has had enough records, `is_measured` once an epoch has read a record.
     """
 
     mean: float = FIRST_GUESS_BYTES
     bound: float = FIRST_BOUND_BYTES
     is_guess: bool = True
+    is_measured: bool = False
 
     def learn(self, accounts: Sequence[RangeAccounting]) -> None:
         """Update both sizes from an epoch's accounts: at once if records grew or a guess ends, otherwise half of the way.
@@ -166,6 +170,7 @@ class RecordSizes:
         read = sum(a.account.read for a in accounts)
         if not read:
             return
+        self.is_measured = True
         mean = max(sum(a.account.bytes for a in accounts) / read, 1.0)
         enough = max(1.0, read * _SHARE_THAT_COUNTS)
         largest = max(
@@ -221,6 +226,12 @@ class Table:
     @property
     def rule(self) -> TableRule:
         return self.in_map.rule
+
+    @property
+    def is_certificate_awaited(self) -> bool:
+        """Whether a partition's certificate may lack only the records that wait in Kafka."""
+        through_ms = self.completion.read_through.through_ms
+        return self.rule.completion is not None and (through_ms is None or self.completion.is_awaited)
 
     @property
     def paths(self) -> LedgerPaths:

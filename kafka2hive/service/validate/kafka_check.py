@@ -75,14 +75,14 @@ def retention_warnings(topic: str, readers: Collection[MapTable], settings: Topi
     kept_ms = settings.retention_ms
     if kept_ms is None or kept_ms < 0 or "delete" not in (settings.cleanup_policy or "delete"):
         return []
-    flush = max(table.rule.flush.interval_seconds for table in readers)
+    flush = max(table.rule.flush.longest_seconds for table in readers)
     if kept_ms / 1000 >= FLUSHES_KEPT * flush:
         return []
     error = TableError(
         "kafka.retention",
         f"topic {topic} keeps records for {kept_ms / 1000:g} s, and its tables are due every {flush:g} s:"
         " a short outage loses records before they are read",
-        "raise retention.ms of the topic, or lower flush.interval",
+        "raise retention.ms of the topic, or lower flush.interval or flush.max_interval",
     )
     return [Warned(error)]
 

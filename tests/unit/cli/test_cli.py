@@ -51,6 +51,18 @@ def test_validate_says_what_goes_where_and_no_secret(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("flush", "shown"),
+    [
+        ("{interval: 10s, bytes: 1MiB}", "due every 10 s or 1.0 MB\n"),
+        ("auto", "due every 60 s with 16.8 MB, every 600 s with less, or 134.2 MB\n"),
+    ],
+)
+def test_validate_says_when_a_table_is_due(tmp_path: Path, flush: str, shown: str) -> None:
+    result = invoke("validate", "-c", str(write_map(tmp_path, more=f"    flush: {flush}\n")))
+    assert shown in result.stdout
+
+
 def test_validate_names_every_mistake_on_standard_error_and_ends_with_78(tmp_path: Path) -> None:
     path = write_map(tmp_path, more="trigerr: 5s\nlimits: {open_files: -1}\n")
     result = invoke("validate", "-c", str(path))

@@ -18,6 +18,7 @@ from kafka2hive.config.keys import (
     Tombstones,
     WriterOptions,
 )
+from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.load import load_map, load_text
 from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.model.errors import ConfigError, ExitCode
@@ -240,9 +241,21 @@ defaults: {{source: binlog, flush: {{interval: 5m, bytes: 1MB}}, zone: Europe/Be
 """
     flights, planes = load_text(text, "m", {}).tables
     assert flights.flush == Flush(0.5, 128 * 1024 * 1024)
-    assert planes.flush == Flush(300.0, 1_000_000)
+    assert planes.flush == Flush(300.0, 1_000_000, min_bytes=1_000_000)
     assert (flights.start.kind, planes.start.kind) == (StartKind.EARLIEST, StartKind.LATEST)
     assert flights.bucketing.zone == "Europe/Berlin"
+
+
+def test_flush_auto_is_short_for_a_longest_interval() -> None:
+    text = f"""{HEAD}
+defaults: {{flush: auto}}
+{TABLE}    flush: {{max_interval: 10m}}
+  - {{table: air.planes, topics: [planes], columns: {{a: int}}}}
+  - {{table: air.small, topics: [planes], columns: {{a: int}}, flush: {{max_interval: 1h, bytes: 8MiB}}}}
+"""
+    flights, planes, small = load_text(text, "m", {}).tables
+    assert flights.flush == planes.flush == Flush(60.0, 128 * MIB, 600.0, 16 * MIB)
+    assert small.flush == Flush(60.0, 8 * MIB, 3600.0, 8 * MIB)
 
 
 def test_a_raw_table_needs_no_columns() -> None:
@@ -360,6 +373,16 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("dead_letter_share: 1.5", "less than or equal to 1"),
         ("flush: {interval: 60}", "expected a duration with its unit"),
         ("flush: {interval: 0s}", "greater than 0"),
+        ("flush: 60s", "expected auto, or keys with values"),
+        (
+            "flush: {interval: 1m, max_interval: 30s}",
+            "flush.max_interval: is less than interval, which is 60s",
+        ),
+        ("flush: {min_bytes: 4MiB}", "flush.min_bytes: is used only with max_interval"),
+        (
+            "flush: {max_interval: 5m, min_bytes: 1GiB}",
+            "flush.min_bytes: is more than bytes, which is 128MiB",
+        ),
         ("create: 1", "expected true or false"),
         ("compact: {at: 1-6}", "expected a part of the day such as 01:00-06:00"),
         ("compact: {at: '06:00-06:00'}", "it ends when it begins, so it never comes"),

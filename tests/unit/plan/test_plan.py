@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Flush, Limits
+from kafka2hive.config.keys.writer import AUTO
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan import TableBacklog, is_due, plan_epoch
 from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.plan.epoch import TASK_BYTES_AT_LEAST
 
 MB = 1024 * 1024
 NOW_MS = 1_700_000_000_000
@@ -75,6 +77,50 @@ def test_a_table_is_due_when_its_interval_has_passed_or_enough_bytes_wait() -> N
     assert not is_due(backlog("t", [9], 100.0, 59.9, flush))
     assert is_due(backlog("t", [9], 100.0, 60.0, flush))
     assert is_due(backlog("t", [5, 5], 100.0, 0.0, flush))
+
+
+def waiting(records: int, seconds: float, may_wait: bool = True) -> TableBacklog:
+    """Records of 100 bytes, an interval of 60 to 600 s, 1,000 bytes that are worth a file, and at most 5,000 waiting."""
+    flush = Flush(60.0, 5_000, max_interval_seconds=600.0, min_bytes=1_000)
+    return replace(backlog("t", [records], 100.0, seconds, flush), may_wait=may_wait)
+
+
+def test_a_small_table_waits_until_its_bytes_are_worth_a_file_or_for_its_longest_interval() -> None:
+    assert not is_due(waiting(9, 60.0))
+    assert not is_due(waiting(9, 599.9))
+    assert is_due(waiting(9, 600.0))
+    assert is_due(waiting(10, 60.0))
+    assert not is_due(waiting(10, 59.9))
+
+
+def test_a_burst_makes_a_small_table_due_at_once() -> None:
+    assert not is_due(waiting(49, 0.0))
+    assert is_due(waiting(50, 0.0))
+
+
+def test_a_table_that_may_not_wait_is_due_after_its_interval() -> None:
+    assert is_due(waiting(1, 60.0, may_wait=False))
+    assert not is_due(waiting(1, 59.9, may_wait=False))
+
+
+def test_a_small_table_is_drained_at_once() -> None:
+    assert records_of(plan_epoch([waiting(1, 0.0)], Limits(), 4, NOW_MS, drain=True)) == {"t": 1}
+
+
+def test_bytes_that_are_worth_a_file_are_worth_a_task() -> None:
+    assert (
+        AUTO.min_bytes == TASK_BYTES_AT_LEAST
+    )  # more bytes would be read by more tasks, and make as many files
+
+
+@given(st.integers(0, 100), st.floats(0.0, 1e4), st.floats(0.0, 1e4), st.booleans())
+def test_a_longer_interval_is_never_shorter_than_the_interval_or_longer_than_its_bound(
+    records: int, seconds: float, bytes_per_record: float, may_wait: bool
+) -> None:
+    both = replace(waiting(records, seconds, may_wait), bytes_per_record=bytes_per_record)
+    soonest = replace(both, flush=Flush(60.0, 5_000))
+    latest = replace(both, flush=Flush(600.0, 5_000))
+    assert is_due(latest) <= is_due(both) <= is_due(soonest)
 
 
 def test_a_table_without_a_record_is_never_due() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka2hive.config.keys.writer import AUTO
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
@@ -313,6 +314,14 @@ def test_records_must_outlive_ten_flush_intervals(
     assert [w.error.code for w in retention_warnings("flights", [table], settings)] == [
         "kafka.retention"
     ] * warned
+
+
+def test_records_must_outlive_ten_of_the_longest_flush_intervals(wiring: Wiring) -> None:
+    table = make_table(wiring)
+    waits = replace(table, rule=replace(table.rule, flush=AUTO))
+    (warned,) = retention_warnings("flights", [table, waits], TopicSettings(5_999_999, "delete"))
+    assert "due every 600 s" in warned.error.message and "flush.max_interval" in warned.error.remedy
+    assert not retention_warnings("flights", [table, waits], TopicSettings(6_000_000, "delete"))
 
 
 def test_a_topic_that_may_not_be_read_is_warned_about_before_a_run(wiring: Wiring) -> None:
