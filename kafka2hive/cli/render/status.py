@@ -264,8 +264,6 @@ def _dropped_line(retention: RetentionStatus) -> str:
         files, length = (sum(column) for column in zip(*counts, strict=True))
         parts.append(f"{counted(files, 'file')} with {size(length)}")
     text = ", ".join(parts)
-    if retention.retain_seconds is None:
-        return f"{text}: the files stay until the map has `retain` again"
     times = [each.drop.deletable_from for each in dropped if each.drop.deletable_from]
     if times:
         text += f"; the next can be deleted from {min(times)}"

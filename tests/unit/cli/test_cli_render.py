@@ -154,7 +154,7 @@ def test_status_says_what_has_expired_and_what_the_files_of_dropped_partitions_w
     gone = RetentionStatus(None, expired, (dropped(2, monday, None),), (("dt=1", "it is not complete yet"),))
     assert retention_lines(gone) == [
         f"periods that ended by {expired} have expired (no `retain` in the map): their records become dead letters",
-        "dropped: 1 partition: the files stay until the map has `retain` again",
+        f"dropped: 1 partition; the next can be deleted from {tuesday}",
         "expired, not dropped yet: dt=1, it is not complete yet",
     ]
     many = RetentionStatus(days, expired, waits=tuple((f"dt={day}", "why") for day in range(12)))
