@@ -1,6 +1,7 @@
 """What `status`, `where` and `certificate` say about expired partitions: from the drop until long after the last file is gone."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +9,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.retention import KEEP_SECONDS, Retention
-from kafka2hive.ledger.snapshot.change import RegistrationUpdate
-from kafka2hive.model.text import utc_text
+from kafka2hive.ledger.snapshot.change import Expiry, RegistrationUpdate
 from kafka2hive.service.inspect.certificate import (
     Completion,
     PartitionName,
@@ -18,10 +17,10 @@ from kafka2hive.service.inspect.certificate import (
     await_completion,
     certificate,
 )
-from kafka2hive.service.inspect.status import TableStatus, status
+from kafka2hive.service.inspect.status import RetentionStatus, status
 from kafka2hive.service.inspect.where import OffsetPlace, PartitionDrop, where
 from kafka2hive.service.wiring import wire
-from tests.harness.cli_ledger import READ, TABLE, invoke
+from tests.harness.cli_ledger import READ, TABLE, invoke, local
 from tests.harness.clock import SkippedTime
 from tests.unit.service.test_certificate import Locations
 from tests.unit.service.verify.test_certify import DAYS, Dump
@@ -30,7 +29,7 @@ OLD, YOUNG = DAYS
 EXPIRED = "2013-01-03T00:00:00Z"
 EXPIRED_MS = 1_357_171_200_000
 """The end of OLD's period."""
-LOOK = 1_800_000_000.0
+LOOK, DAY_LATER = "2026-01-01T08:00:00Z", "2026-01-02T08:00:00Z"
 FIRST_DUMP, SECOND_DUMP = "flights-0@16", f"flights-0@{16 + READ}"
 
 
@@ -47,26 +46,27 @@ class Retained(Dump):
         path.write_text(path.read_text() + "    retain: 10d\n")
         self.service = replace(self.service, wiring=wire(load_map(str(path), {})))
 
-    def expire(self, day: str = OLD, before_ms: int = EXPIRED_MS) -> int:
-        """Record that the day is dropped; return the epoch."""
-        work = self._work()
-        assert work.expire(before_ms, [self.partition(day)])
-        self.owned = work.owned
+    def expire(self, *days: str, before_ms: int = EXPIRED_MS) -> int:
+        """Record what has expired, and which days are dropped; return the epoch."""
+        return self.record(Expiry(expired_before_ms=before_ms, dropped=frozenset(map(self.partition, days))))
+
+    def lose(self) -> None:
+        """Record that Hive does not have OLD any more."""
+        self.record(Expiry(gone=frozenset({self.partition(OLD)}), gone_at=LOOK))
+
+    def delete(self) -> None:
+        """Delete the files of OLD, and record it."""
+        shutil.rmtree(local(self.partition(OLD).location))
+        self.record(Expiry(cleared=frozenset({self.partition(OLD)})))
+
+    def record(self, change: Expiry) -> int:
+        self.owned = publish(self.service.wiring.ports, self.owned, change).owned
         return self.owned.state.epoch
 
-    def drop(self, *, delete: bool = False) -> None:
-        """Record that Hive does not have the dropped days any more, and delete their files."""
-        work = self._work()
-        looks = work.drop(LOOK)
-        if delete:
-            assert work.delete(looks, LOOK).files
-        self.owned = work.owned
-
-    def _work(self) -> Retention:
-        return Retention(self.service.wiring.ports, self.owned, None, "_SUCCESS", keep_seconds=0)
-
-    def table(self, *, count_files: bool = False) -> TableStatus:
-        return status(self.service.wiring, None, [TABLE], count_files=count_files).tables[0]
+    def retention(self, *, count_files: bool = False) -> RetentionStatus:
+        (table,) = status(self.service.wiring, None, [TABLE], count_files=count_files).tables
+        assert table.retention is not None
+        return table.retention
 
     def report(self, day: str = OLD, metastore: Locations | None = None) -> PartitionReport:
         return certificate(self.service.wiring, PartitionName(TABLE, day), metastore)
@@ -85,27 +85,32 @@ def dump(tmp_path: Path) -> Retained:
 
 def test_each_step_of_a_drop_is_told_with_the_time_of_the_next(dump: Retained) -> None:
     assert dump.drops(FIRST_DUMP) == {} and dump.report().completion is Completion.COMPLETE
-    epoch = dump.expire()
+    epoch = dump.expire(OLD)
     steps = [PartitionDrop(epoch)]
     assert (dump.drops(FIRST_DUMP), dump.report().drop) == ({OLD: steps[0]}, steps[0])
-    dump.drop()
-    steps.append(PartitionDrop(epoch, utc_text(LOOK)))
+    dump.lose()
+    steps.append(PartitionDrop(epoch, LOOK))
     assert (dump.drops(FIRST_DUMP), dump.report().drop) == ({OLD: steps[1]}, steps[1])
-    dump.drop(delete=True)
-    steps.append(PartitionDrop(epoch, utc_text(LOOK), dump.owned.state.written_at))
+    dump.delete()
+    steps.append(PartitionDrop(epoch, LOOK, dump.owned.state.written_at))
     dump.publish(None)
     assert (dump.drops(FIRST_DUMP), dump.report().drop) == ({OLD: steps[2]}, steps[2])
-    assert [drop.deletable_from for drop in steps] == ["", *[utc_text(LOOK + KEEP_SECONDS)] * 2]
+    assert [drop.deletable_from for drop in steps] == ["", DAY_LATER, DAY_LATER]
     assert dump.drops(SECOND_DUMP) == {}
 
 
 def test_a_dropped_partition_is_no_fault_of_hive_and_nobody_waits_for_it(dump: Retained) -> None:
-    dump.expire()
     clock = SkippedTime()
-    report = await_completion(lambda: dump.report(metastore=Locations(None)), clock, 3600, print)
+
+    def waited() -> PartitionReport:
+        return await_completion(lambda: dump.report(metastore=Locations(None)), clock, 3600, print)
+
+    dump.expire(OLD)
+    dump.lose()
+    report = waited()
     assert (report.completion, report.exit_code, report.findings) == (Completion.DROPPED, 78, ())
-    dump.drop(delete=True)
-    report = await_completion(lambda: dump.report(metastore=Locations(None)), clock, 3600, print)
+    dump.delete()
+    report = waited()
     assert (report.completion, report.exit_code, clock.waits) == (Completion.DROPPED, 78, [])
     assert dump.report(YOUNG).completion is Completion.COMPLETE
 
@@ -113,66 +118,60 @@ def test_a_dropped_partition_is_no_fault_of_hive_and_nobody_waits_for_it(dump: R
 def test_a_period_that_expired_without_a_file_is_not_waited_for_either(dump: Retained) -> None:
     assert dump.report("dt=2012-12-31").completion is Completion.ABSENT
     dump.expire()
-    dump.drop(delete=True)
     never = dump.report("dt=2012-12-31")
     assert (never.completion, never.exit_code, never.drop) == (Completion.EXPIRED, 78, None)
     assert dump.report("dt=2013-01-04").completion is Completion.ABSENT
+    assert dump.report().completion is Completion.COMPLETE, "expired, and not dropped yet"
 
 
 def test_status_counts_the_files_that_wait_for_their_deletion_if_it_is_asked_for_the_table(
     dump: Retained,
 ) -> None:
-    nothing = dump.table().retention
-    assert nothing is not None and (nothing.expired_before, nothing.dropped) == ("", ())
-    epoch = dump.expire()
-    dump.drop()
-    retention = dump.table(count_files=True).retention
-    assert retention is not None and (retention.retain_seconds, retention.expired_before) == (
-        864_000,
-        EXPIRED,
-    )
+    nothing = dump.retention()
+    assert (nothing.expired_before, nothing.dropped) == ("", ())
+    epoch = dump.expire(OLD)
+    retention = dump.retention(count_files=True)
+    assert (retention.retain_seconds, retention.expired_before) == (864_000, EXPIRED)
     (dropped,) = retention.dropped
     assert (dropped.partition, dropped.drop.epoch) == (dump.partition(OLD), epoch)
     assert (dropped.files, retention.waits) == (2, ()), "a data file and its certificate"
     assert dropped.length is not None and dropped.length > 0
-    unasked = dump.table().retention
-    assert unasked is not None and unasked.dropped[0].files is None
-    dump.drop(delete=True)
-    after = dump.table(count_files=True).retention
-    assert after is not None and (after.expired_before, after.dropped) == (EXPIRED, ())
+    assert dump.retention().dropped[0].files is None
+    dump.lose()
+    dump.delete()
+    after = dump.retention(count_files=True)
+    assert (after.expired_before, after.dropped) == (EXPIRED, ())
 
 
 def test_status_names_expired_partitions_that_wait_and_why(dump: Retained) -> None:
     dump.dump([YOUNG])
-    dump.expire()
-    assert dump.table().retention.waits == ()  # type: ignore[union-attr]
-    dump.drop(delete=True)
-    work = dump._work()
-    work.expire(EXPIRED_MS + 86_400_000, ())
-    waits = dump.table().retention.waits  # type: ignore[union-attr]
-    assert [path for path, _ in waits] == [YOUNG] and "not complete" in waits[0][1]
+    dump.expire(OLD)
+    assert dump.retention().waits == ()
+    dump.expire(before_ms=EXPIRED_MS + 86_400_000)
+    ((path, why),) = dump.retention().waits
+    assert path == YOUNG and "not complete" in why
 
 
 def test_the_commands_print_it(dump: Retained) -> None:
     config = str(dump.service.map)
-    epoch = dump.expire()
-    dump.drop()
+    epoch = dump.expire(OLD)
+    dump.lose()
     plain = invoke("status", "--table", TABLE, "-c", config).stdout
     assert f"periods that ended by {EXPIRED} have expired (retain 10.0 d)" in plain
-    later = utc_text(LOOK + KEEP_SECONDS)
-    assert "dropped: 1 partition, 2 files with " in plain and f"can be deleted from {later}" in plain
+    assert "dropped: 1 partition, 2 files with " in plain and f"can be deleted from {DAY_LATER}" in plain
     told = invoke("where", FIRST_DUMP, "-c", config)
     assert told.exit_code == 0
-    assert f"dropped by retention in epoch {epoch}, its files will be deleted after {later}" in told.stdout
+    gone = f"dropped by retention in epoch {epoch}, its files "
+    assert f"{gone}will be deleted after {DAY_LATER}" in told.stdout
     (path,) = [file.final for file in dump.history().all[4].files if file.hive_partition.path == OLD]
     assert path in told.stdout
     page = dump.service.map.parent / "report.html"
     invoke("report", "-o", str(page), "-c", config)
     assert "files of 1 dropped partition are not deleted yet" in page.read_text()
-    dump.drop(delete=True)
+    dump.delete()
+    gone += f"were deleted by {dump.owned.state.written_at}"
     told = invoke("where", FIRST_DUMP, "-c", config)
     assert told.exit_code == 0 and path not in told.stdout and f"rows  {OLD}\n" in told.stdout
-    gone = f"dropped by retention in epoch {epoch}, its files were deleted by {dump.owned.state.written_at}"
     assert gone in told.stdout
     answer = invoke("certificate", f"{TABLE}/{OLD}", "-c", config, "--wait", "1h")
     assert answer.exit_code == 78 and f"{TABLE}/{OLD} does not exist any more: {gone}" in answer.stdout
