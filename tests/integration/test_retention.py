@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,7 +44,9 @@ DELETES = [
 class Retained:
     """A table of days, of which the first three are older than the ten days of `retain`, and what Hive counts of it."""
 
-    def __init__(self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, topic: str, directory: Path) -> None:
+    def __init__(
+        self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, topic: str, directory: Path, **keys: Any
+    ) -> None:
         self.hive, self.topic, self.bootstrap, self.directory = hive, topic, kafka.bootstrap, directory
         self.table, self.tree = f"{topic}.days", HdfsTree(hdfs.client())
         uri = f"{hdfs.namenode_url}/{topic}"
@@ -64,6 +67,7 @@ class Retained:
             "flush": {"interval": "1s"},
             "retain": "10d",
             "dead_letter_share": 0.0,
+            **keys,
         }
         self.config = write_map(
             directory, topic, self.bootstrap, uri, [table], hive={"url": f"hive://{hive.address}"}
@@ -103,6 +107,24 @@ class Retained:
         """The newest snapshot's dropped line of a day."""
         lines = self.ledger.newest()["dropped"]
         return next((line for line in lines if line["partition"] == f"dt={day}"), None)
+
+    def retention(self) -> Mapping[str, Any]:
+        """What `status` tells about expired partitions."""
+        (table,) = command("status", self.config, "--table", self.table, "--json").document["tables"]
+        assert isinstance(table["retention"], dict)
+        return table["retention"]
+
+    def drops(self, place: str) -> dict[str, Any]:
+        """What `where` tells about the partitions of an offset's files, by partition."""
+        answer = command("where", self.config, place, "--json")
+        assert answer.code == 0, answer.log
+        (table,) = answer.document["tables"]
+        return {file["path"].split("/")[-2]: file["dropped"] for file in table["files"]}
+
+    def certificate(self, day: date) -> tuple[int, str]:
+        """What a scheduler learns that would wait for a day: exit code and state."""
+        answer = command("certificate", self.config, f"{self.table}/dt={day}", "--wait", "10m", "--json")
+        return answer.code, answer.document["state"]
 
 
 @pytest.mark.timeout(900)
@@ -184,3 +206,41 @@ def test_a_table_without_retain_keeps_everything(
     refused = world.retain()
     assert refused.code == 78 and "retain.not_in_map" in refused.log + refused.out
     assert world.counted() == {f"dt={world.days[0]}": 50}
+
+
+@pytest.mark.timeout(600)
+def test_status_where_and_certificate_tell_what_was_dropped_before_and_after_its_files_are_deleted(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retained(kafka, hdfs, hive, hive_database, tmp_path, completion={"delay": "1s"})
+    old, young, place = world.days[0], world.days[3], f"{hive_database}-0@0"
+    never = old - timedelta(days=1)
+    world.dump(old, young)
+    time.sleep(2)
+    world.dump()
+    assert [world.certificate(day) for day in (old, young)] == [(0, "complete")] * 2
+    assert world.drops(place) == {f"dt={old}": None, f"dt={young}": None}
+
+    assert world.retain().code == 0
+    assert world.partitions() == [f"dt={young}"]
+    own = [path for path in world.files(old) if not path.endswith("_SUCCESS")]
+    (waiting,) = world.retention()["dropped"]
+    assert (waiting["partition"], waiting["files"]) == (f"dt={old}", len(own)) and waiting["bytes"] > 0
+    line = world.line(old)
+    assert line is not None and waiting["gone_since"] == line["gone_since"] < waiting["deletable_from"]
+    told = world.drops(place)
+    assert (told[f"dt={young}"], told[f"dt={old}"]["deleted_at"]) == (None, None)
+    assert told[f"dt={old}"]["deletable_from"] == waiting["deletable_from"]
+    assert [world.certificate(day) for day in (never, old, young)] == [
+        (78, "expired"),
+        (78, "dropped"),
+        (0, "complete"),
+    ]
+
+    world.clock.move(DAY_SECONDS + 600)
+    assert world.retain().document["cleared"] == [f"dt={old}"]
+    assert world.retention()["dropped"] == [] and world.retention()["expired_before"]
+    assert world.drops(place)[f"dt={old}"]["deleted_at"] > told[f"dt={old}"]["deletable_from"]
+    text = command("where", world.config, place).out
+    assert not any(path in text for path in own) and "its files were deleted by " in text, text
+    assert [world.certificate(day)[1] for day in (never, old, young)] == ["expired", "dropped", "complete"]
