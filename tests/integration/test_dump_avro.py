@@ -190,7 +190,9 @@ def test_a_real_registry_gives_schemas_with_what_they_refer_to(registry: SchemaR
     assert (found.kind, json.loads(found.text)) == ("AVRO", outer)
     assert [(one.name, json.loads(one.text)) for one in found.references] == [(f"{unique}.Inner", inner)]
     assert client.schema(NO_SUCH_ID) is None
-    assert check_registry(client, registry.url).result == Passed("gives schemas of AVRO, JSON, PROTOBUF")
+    assert check_registry(client, registry.url).result == Passed(
+        "has schemas of the types AVRO, JSON, PROTOBUF"
+    )
 
 
 WRONG: dict[str, tuple[str, Callable[[str, str], dict[str, str]]]] = {

@@ -116,4 +116,4 @@ def test_what_spark_can_plan_is_right_and_what_needs_a_cluster_is_said(folder: P
     left = {path.name for path in folder.iterdir()} - {"__pycache__"}
     assert sorted(left) == ["few", "map.yaml", "own.py", "raises.py"]
     text = command("validate", config)
-    assert "parsed only" in text.out and "--online" in text.out
+    assert "only parsed" in text.out and "--online" in text.out

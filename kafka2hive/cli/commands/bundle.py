@@ -1,4 +1,4 @@
-"""`kafka2hive bundle`: collect what a person needs to understand a service from afar."""
+"""`kafka2hive bundle`: collect everything that a person needs to diagnose a service remotely."""
 
 import logging
 import os

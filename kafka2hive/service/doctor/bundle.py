@@ -1,4 +1,4 @@
-"""`bundle`: one archive with what a person needs to understand a service from afar, without its secrets."""
+"""`bundle`: one archive with everything that a person needs to diagnose a service remotely, without secrets."""
 
 import io
 import os
@@ -15,10 +15,10 @@ from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import FileSystem, NotFound, StorageError
 
 MOST_BYTES = 10 << 20
-"""A longer piece is cut."""
+"""The most bytes of one piece; a longer one is cut."""
 MOST_TABLES = 200
 SNAPSHOTS = 3
-"""The newest snapshots of each table."""
+"""How many of each table's newest snapshots the archive has."""
 _ENVIRONMENT = (
     "KAFKA2HIVE",
     "SPARK",
@@ -37,7 +37,7 @@ _ENVIRONMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The names in the archive, and the errors of the pieces that could not be made, by their names."""
+    """The names in the archive; `errors` has the message for each piece that could not be made, by the piece's name."""
 
     names: tuple[str, ...]
     errors: Mapping[str, str]
@@ -46,9 +46,10 @@ class Bundle:
 def write_bundle(
     output: str, pieces: Mapping[str, Callable[[], str]], redact: Callable[[str], str]
 ) -> Bundle:
-    """Write the archive `output`, replaced as a whole; a piece that fails becomes `NAME.error`, and the rest is made.
+    """Write the archive `output`. An older file of this name is replaced once the archive is complete.
 
-    `redact` is applied to every text, including the texts of errors. Raises ConfigError (`usage.output`).
+    If a piece fails, the archive has its error as `NAME.error`, and the other pieces are still written. `redact` is applied
+    to every text, including the texts of errors. Raises ConfigError (`usage.output`).
     """
     draft = Path(f"{output}.{os.getpid()}.in-progress")
     names, errors = [], {}
@@ -72,7 +73,7 @@ def write_bundle(
 
 
 def ledger_pieces(files: FileSystem, root: str) -> dict[str, Callable[[], str]]:
-    """Return one piece for each of the first tables that have a ledger: the listing of it, then its newest snapshots."""
+    """Return one piece for each table with a ledger, at most MOST_TABLES: the ledger's listing, then its newest snapshots."""
     ledgers = LedgerPaths(root, "-").ledgers
     try:
         tables = [entry.name for entry in files.list(ledgers) if entry.is_directory]
@@ -87,7 +88,7 @@ def ledger_pieces(files: FileSystem, root: str) -> dict[str, Callable[[], str]]:
 
 
 def environment_names(environment: Mapping[str, str]) -> str:
-    """Return the names of the variables that may matter, without their values."""
+    """Return the names of the environment variables that may affect a run, one per line, without their values."""
     return "\n".join(sorted(name for name in environment if name.upper().startswith(_ENVIRONMENT)))
 
 
@@ -108,7 +109,7 @@ def _ledger(files: FileSystem, paths: LedgerPaths) -> Iterator[str]:
         try:
             yield files.read(path).decode(errors="replace")
         except NotFound:
-            yield "renamed meanwhile: a run is at work"
+            yield "a run renamed it before it could be read"
 
 
 def _raise(error: Exception) -> str:

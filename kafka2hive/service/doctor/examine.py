@@ -25,8 +25,8 @@ from kafka2hive.service.wiring import Wiring
 def examine(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None) -> OnlineResult:
     """Run all checks, in the order machine, `validate --online`, Kafka, storage, Hive.
 
-    A service that does not answer fails its checks; those that build on its answers are left out. Writes only probe files
-    and a directory, which it deletes. `selects` is None if no table of the map has SQL.
+    If a service does not answer, its checks fail, and the checks that need its answers are left out. Writes only probe files
+    and directories, which it deletes. `selects` is None if no table of the map has SQL.
     """
     online = validate_online(wiring, kafka, selects).checks
     failed = {check.system for check in online if _is_outage(check)}
@@ -50,7 +50,7 @@ def _is_outage(check: Check) -> bool:
 
 
 def _kafka_checks(wiring: Wiring, kafka: Kafka) -> tuple[Sequence[MapTable], list[Check]]:
-    """Return the tables that read topics of the cluster, and the checks of what they have not read."""
+    """Return the tables with their topics, and the checks of the records that they have not read; no tables in an outage."""
     try:
         cluster = kafka.cluster()
         tables = topic_routes(wiring, cluster.topics).tables
@@ -64,7 +64,7 @@ def _kafka_checks(wiring: Wiring, kafka: Kafka) -> tuple[Sequence[MapTable], lis
 
 
 def _positions(wiring: Wiring, table: MapTable) -> Mapping[TopicPartition, int] | None:
-    """Return the table's positions, {} if it has no ledger, None if `validate --online` reports that it cannot be read."""
+    """Return the table's positions: {} if it has no ledger, None if its ledger is unreadable (`validate --online` says so)."""
     views = [*attempt(table.name, lambda: [look(wiring.ports.files, table.paths)])]
     if any(isinstance(view, UnreadableLedger) for view in views):
         return None
@@ -74,7 +74,7 @@ def _positions(wiring: Wiring, table: MapTable) -> Mapping[TopicPartition, int] 
 def _with_first_positions(
     kafka: Kafka, cluster: ClusterView, tables: Iterable[tuple[MapTable, Mapping[TopicPartition, int] | None]]
 ) -> list[Unread]:
-    """Add where a table that begins with the earliest records will begin in topic partitions without a position."""
+    """Return the readable tables; those with `start: earliest` get the earliest offset where they have no position yet."""
     known = [(table, positions) for table, positions in tables if positions is not None]
     new = {
         table.name: set(cluster.topic_partitions(table.topics)) - positions.keys()
@@ -108,5 +108,5 @@ def _hive_version(metastore: Hive) -> Check:
     except MetastoreUnavailable as error:
         return Check("hive", "version", Failed(error.to_error(str(error))))
     except MetastoreRefused as error:
-        return Check("hive", "version", Passed(f"HiveServer2 does not tell: {error}"))
+        return Check("hive", "version", Passed(f"HiveServer2 does not report its version: {error}"))
     return Check("hive", "version", Passed(f"Hive {version}"))

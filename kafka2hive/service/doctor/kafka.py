@@ -10,12 +10,12 @@ from kafka2hive.model.text import counted, duration
 from kafka2hive.service.validate.check import Check, Passed, Warned
 
 _SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4)
-"""Parts of a topic's retention, for each of which one request asks which records are deleted within it."""
+"""Fractions of a topic's retention. For each one, Kafka is asked which records it deletes within that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The records of a topic partition that a table has not read. `positions` are by topic partition."""
+    """A table, and where its unread records begin: `positions` has the offset by topic partition."""
 
     table: str
     positions: Mapping[TopicPartition, int]
@@ -24,9 +24,10 @@ class Unread:
 def check_retention(
     kafka: Kafka, tables: Collection[Unread], settings: Mapping[str, TopicSettings], now_ms: int
 ) -> list[Check]:
-    """Warn of unread records that Kafka may delete within a quarter of their topic's retention; the soonest of each table.
+    """Return one check per table, which warns if Kafka may delete unread records within a quarter of their topic's retention.
 
-    Only `retention.ms` is considered, by the timestamps of records. Raises ServiceUnavailable.
+    The warning names the topic partition that loses records first. Only `retention.ms` is considered, with the timestamps of
+    the records. Raises ServiceUnavailable.
     """
     kept = {topic: known for topic, s in settings.items() if (known := _retention_ms(s)) is not None}
     wanted = {tp for table in tables for tp in table.positions if tp.topic in kept}
@@ -47,7 +48,7 @@ def _retention_ms(settings: TopicSettings) -> int | None:
 def _deletions(
     kafka: Kafka, wanted: Collection[TopicPartition], kept: Mapping[str, int], now_ms: int
 ) -> dict[float, dict[TopicPartition, int]]:
-    """Return for each share of the retention the first offset that Kafka still keeps after that time."""
+    """Return, for each share of the retention, the first offset that Kafka still has when that time has passed."""
     ends = kafka.latest(wanted)
     result: dict[float, dict[TopicPartition, int]] = {}
     for share in _SHARES:
@@ -89,5 +90,5 @@ def _loss(
         "doctor.retention",
         f"{table}: {where} ({counted(sum(endangered.values()), 'record')} in"
         f" {counted(len(endangered), 'topic partition')}; only retention.ms is considered)",
-        "see in `kafka2hive status` why the table is behind; raise retention.ms of the topic until it has caught up",
+        "`kafka2hive status` shows why the table is behind; raise retention.ms of the topic until the table has caught up",
     )

@@ -43,7 +43,7 @@ class Machine:
 
 
 def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Machine:
-    """Look at this machine; connects to nothing."""
+    """Return the state of this machine, without any connection to a service."""
     temporary = _temporary(service_map, environment)
     try:
         room: int | None = shutil.disk_usage(temporary).free
@@ -54,7 +54,7 @@ def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Mac
 
 
 def check_machine(machine: Machine, service_map: ServiceMap) -> list[Check]:
-    """Judge the findings; the map says how much a run needs."""
+    """Compare the machine with what a run of this map needs."""
     versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
     return [
         Check("machine", "versions", Passed(versions)),
@@ -97,7 +97,7 @@ def _room(machine: Machine) -> Result:
     if machine.room is None:
         return _warned(
             "doctor.temporary",
-            f"{machine.temporary} cannot be read, where Spark keeps temporary files",
+            f"{machine.temporary}, where Spark keeps temporary files, cannot be read",
             "create it, or name another directory (spark.local.dir in the map's spark.conf)",
         )
     text = f"{size(machine.room)} free for Spark's temporary files"
@@ -112,7 +112,7 @@ def _archive(archive: Path | None) -> Result:
     if archive is not None:
         return Passed(str(archive))
     return Passed(
-        "none fits this installation, so each start of Spark takes some seconds more: kafka2hive warm"
+        "no archive fits this installation, so each start of Spark takes some seconds longer: kafka2hive warm"
     )
 
 
@@ -122,7 +122,7 @@ def _warned(code: str, message: str, remedy: str) -> Warned:
 
 
 def _local_workers(master: str) -> int | None:
-    """Return the number of workers of a local master, None for a cluster."""
+    """Return the number of workers of a local master; None if the master is a cluster."""
     if not master.startswith("local"):
         return None
     cores = master.removeprefix("local").strip("[]").split(",")[0]

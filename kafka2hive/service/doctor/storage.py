@@ -12,7 +12,7 @@ from kafka2hive.service.validate.storage_check import existing_ancestor, refusal
 from kafka2hive.storage.port import FileStatus, InspectableFileSystem, NotFound, Room, StorageError
 
 LARGEST_SKEW = 5.0
-"""Seconds. Kerberos tolerates 300; a partition's end and a record's lateness are judged by this machine's clock."""
+"""Seconds. Kerberos tolerates 300, but this machine's clock also decides when Hive partitions are complete or expire."""
 FEWEST_NAMES = 10_000
 LEAST_BYTES = 10 << 30
 OLD = 86_400.0
@@ -22,7 +22,7 @@ _MOST_LOOKED_AT = 100
 
 
 def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callable[[], float]) -> Check:
-    """Compare this machine's clock with that of the file system, by the time of a directory that is made and deleted."""
+    """Compare this machine's clock with that of the file system. Creates a directory, reads its time, and deletes it."""
     try:
         directory = probe_directory(existing_ancestor(files, place), uuid)
         before = now()
@@ -42,7 +42,7 @@ def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callab
 
 
 def check_room(files: InspectableFileSystem, place: str) -> Check:
-    """Check what the quotas of a directory leave; quotas of directories above it are not considered."""
+    """Check how much room the quotas of a directory leave; the quotas of its parents are not considered."""
     return Check("storage", f"room of {place}", _room(files, place))
 
 
@@ -73,7 +73,7 @@ def judge_room(place: str, room: Room) -> Result:
         TableError(
             "doctor.room",
             f"{place}: {text}",
-            "raise the quota (hdfs dfsadmin -setQuota, -setSpaceQuota) or free room: without it the tables are set aside",
+            "raise the quota (hdfs dfsadmin -setQuota, -setSpaceQuota) or free room: without room the tables are set aside",
         )
     )
 
@@ -90,14 +90,14 @@ def check_orders(files: InspectableFileSystem, root: str, service: str, now: flo
         return Check("storage", "inbox", Passed(f"{counted(len(waiting), 'order')} waiting"))
     warning = TableError(
         "doctor.inbox",
-        f"{counted(len(old), 'order')} in {inbox} waited for more than {duration(_WAITS)}: no run carries them out",
+        f"{counted(len(old), 'order')} in {inbox} waiting for more than {duration(_WAITS)}: no run carries them out",
         "start the service, or delete the orders to withdraw them",
     )
     return Check("storage", "inbox", Warned(warning))
 
 
 def check_leftovers(files: InspectableFileSystem, table: MapTable, now: float) -> Check:
-    """Count the files in a table's staging directory that a writer left in progress a day ago or earlier."""
+    """Check that no file in a table's staging directory has been in progress for more than a day."""
     staging = staging_directory(table.location)
     subject = f"{table.name}: leftovers"
     try:
@@ -107,11 +107,13 @@ def check_leftovers(files: InspectableFileSystem, table: MapTable, now: float) -
         return Check("storage", subject, Failed(refusal(staging, error)))
     if not old:
         return Check(
-            "storage", subject, Passed(f"{counted(len(drafts), 'file')} in progress, all of the last day")
+            "storage",
+            subject,
+            Passed(f"{counted(len(drafts), 'file')} in progress, none for more than a day"),
         )
     warning = TableError(
         "doctor.leftovers",
-        f"{counted(len(old), 'file')} in {staging} have been in progress for more than a day, the first is {old[0].name}",
+        f"{counted(len(old), 'file')} in {staging} in progress for more than a day, such as {old[0].name}",
         "nothing is lost: a run deletes them after every 20th epoch and at its start; if it does not, read its log",
     )
     return Check("storage", subject, Warned(warning))
@@ -125,9 +127,9 @@ def _children(files: InspectableFileSystem, directory: str) -> tuple[FileStatus,
 
 
 def _older(files: InspectableFileSystem, entries: Sequence[FileStatus], than: float) -> list[FileStatus]:
-    """Return the entries that were last changed before `than`. Only the first _MOST_LOOKED_AT entries are considered.
+    """Return those of the first _MOST_LOOKED_AT entries that were last changed before `than`.
 
-    An entry that vanishes in the meantime is left out.
+    An entry that has been deleted since the listing is left out.
     """
     older = []
     for entry in entries[:_MOST_LOOKED_AT]:

@@ -14,7 +14,7 @@ from kafka2hive.service.wiring import Wiring
 log = logging.getLogger(__name__)
 
 FLUSHES_KEPT = 10
-"""How many flush intervals records should outlive."""
+"""The number of flush intervals for which Kafka should keep a record."""
 
 
 def topics_of(tables: Collection[MapTable], cluster: ClusterView) -> dict[str, list[MapTable]]:
@@ -50,7 +50,7 @@ def warn_of_topic_settings(
         try:
             settings = kafka.topic_settings(cluster, sorted(readers))
         except Kafka2HiveError as error:
-            log.debug("the settings of topics are not known: %s", error)
+            log.debug("the topics' settings could not be read: %s", error)
             return
         for warning in settings_warnings(settings, readers):
             log.warning("%s", warning.error)
@@ -61,7 +61,7 @@ def warn_of_topic_settings(
 def settings_warnings(
     settings: Mapping[str, TopicSettings], by_topic: Mapping[str, list[MapTable]]
 ) -> list[Warned]:
-    """Return warnings for the log of a run: topics that may not be read, or whose retention is too short."""
+    """Return warnings for the log of a run: topics that the service may not read, or whose retention is too short."""
     warnings: list[Warned] = []
     for topic, readers in sorted(by_topic.items()):
         if settings[topic].may_read is False:
@@ -124,5 +124,7 @@ def _kept(settings: TopicSettings) -> str:
 
 def _denied(topic: str) -> Kafka2HiveError:
     return TableError(
-        "kafka.denied", f"Kafka gives no record of topic {topic}: no right to read it?", "grant READ"
+        "kafka.denied",
+        f"Kafka returns no record of topic {topic}: the right to read it seems to be missing",
+        "grant READ",
     )

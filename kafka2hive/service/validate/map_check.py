@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _KEYS = {"sql.lookup": "lookups", "sql.udfs": "udfs"}
-_PLANNED = "Spark makes the table's columns by its SELECT, one row or none of each record"
+_PLANNED = "the SELECT gives the table's columns, with at most one row per record"
 
 
 class SelectCheck(Protocol):
@@ -55,9 +55,9 @@ def check_own_schemas(service_map: ServiceMap) -> None:
 
 
 def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
-    """Check each table with SQL without any cluster, with a warning if only a part of its SELECT can be checked this way.
+    """Check each table with SQL, without any cluster; warn if only a part of its SELECT can be checked this way.
 
-    Raises MapInvalid with all that are wrong, ServiceUnavailable (Spark has ended).
+    Raises MapInvalid with the errors of all tables, ServiceUnavailable (Spark has ended).
     """
     checks: list[Check] = []
     with _problems_of(service_map) as problems:
@@ -86,7 +86,7 @@ def check_selects_online(
 def selects_of(
     rules: Collection[TableRule], service_map: ServiceMap
 ) -> "AbstractContextManager[Selects | None]":
-    """Start Spark if one of the rules has SQL; otherwise give None. Raises ServiceUnavailable."""
+    """Start Spark if one of the rules has SQL; otherwise the context's value is None. Raises ServiceUnavailable."""
     if all(rule.sql is None for rule in rules):
         return nullcontext()
     from kafka2hive.sql.selects import local_selects
@@ -141,8 +141,8 @@ def _planned(rule: TableRule, selects: SelectCheck) -> Result:
     missing = f"lookup {remote[0]} is on a cluster" if remote else "its columns are Hive's"
     error = TableError(
         "sql.unchecked",
-        f"{rule.table}: the SELECT was parsed only: {missing}",
-        "kafka2hive validate --online checks all of it",
+        f"{rule.table}: the SELECT was only parsed: {missing}",
+        "kafka2hive validate --online checks the whole SELECT",
     )
     return Warned(error)
 

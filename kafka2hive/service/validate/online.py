@@ -46,7 +46,7 @@ class OnlineResult:
 
 
 def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None) -> OnlineResult:
-    """Check everything; a service that does not answer is a failed check. Writes only probe files, which it deletes.
+    """Run all checks; a service that does not answer is a failed check. Writes only probe files, which it deletes.
 
     `selects` is None if no table of the map has SQL.
     """
@@ -102,7 +102,7 @@ def _registry_result(registry: Registry) -> Result:
         return Failed(ServiceUnavailable(error.code, error.message, error.remedy))
     except TableError as error:
         return Failed(error)
-    return Passed(f"gives schemas of {', '.join(kinds)}")
+    return Passed(f"has schemas of the types {', '.join(kinds)}")
 
 
 def tables_without_failure(storage: Collection[Check], tables: Collection[MapTable]) -> list[MapTable]:
@@ -151,7 +151,7 @@ def _without_ledger(wiring: Wiring, table: MapTable) -> Result:
         refuse_vanished_ledger(wiring.ports.files, table.location, directory)
     except Kafka2HiveError as error:
         return Failed(error)
-    return Passed(f"there is none yet: a run makes {directory}")
+    return Passed(f"does not exist yet: a run creates {directory}")
 
 
 def check_hive(
@@ -174,10 +174,8 @@ def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTab
         comparison = catalogue.compare(metastore.session, name)
         if isinstance(comparison, ToSend):
             count = counted(len(comparison.statements), "statement")
-            return Passed(
-                f"is not the table of the map yet: a run sends {count} (`kafka2hive plan` shows them)"
-            )
-        return Passed(f"is the table of the map, at {comparison.location}")
+            return Passed(f"does not match the map yet: a run sends {count} (`kafka2hive plan` shows them)")
+        return Passed(f"matches the map, at {comparison.location}")
     except MetastoreUnavailable as error:
         return Failed(error.to_error(str(error)))
     except (TableError, ServiceUnavailable, ConfigError) as error:

@@ -70,7 +70,7 @@ def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
 
 
 def probe(files: FileSystem, place: str, uuid: str) -> str:
-    """Create a directory with a file of one byte in `place` or its nearest existing ancestor; return the one that was used.
+    """Create a directory with a file of one byte in `place` or its nearest existing ancestor; return the place that was used.
 
     The file is renamed, then file and directory are deleted, also after an error. If `place` has a staging directory, the
     file is created there and renamed into the new directory, as a promote does. A crash in the middle leaves the probe's
@@ -116,8 +116,8 @@ def _is_directory(files: FileSystem, path: str) -> bool:
     if not status.is_directory:
         raise TableError(
             "storage.not_a_directory",
-            f"{path} is a file, where a directory is needed",
-            "move it away, or name another place in the map",
+            f"{path} is a file, but a directory is needed there",
+            "move the file away, or name another directory in the map",
         )
     return True
 

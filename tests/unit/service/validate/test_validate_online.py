@@ -376,7 +376,7 @@ class TwoLogs(FakeKafka):
     ("fault", "code", "message"),
     [
         ("", "", "2 partitions, 10 offsets, kept for ever"),
-        ("denied", "kafka.denied", "Kafka gives no record of topic flights: no right to read it?"),
+        ("denied", "kafka.denied", "Kafka returns no record of topic flights: the right to read it seems"),
         ("away", "kafka.unavailable", "Kafka does not answer"),
         ("silent", "kafka.no_answer", f"{TABLE}: Kafka returned no offsets for flights-0, "),
     ],

@@ -32,7 +32,7 @@ def checked(ids: bytes) -> Check:
 
 @pytest.mark.parametrize("ids", [UNKNOWN, reply(200, {"schema": "{}"})])
 def test_a_registry_that_answers_is_right_whatever_it_holds(ids: bytes) -> None:
-    assert checked(ids).result == Passed("gives schemas of AVRO")
+    assert checked(ids).result == Passed("has schemas of the types AVRO")
 
 
 @pytest.mark.parametrize(
