@@ -278,7 +278,7 @@ def _init() -> InitResult:
 
 def _verified() -> VerifyResult:
     finding = Finding(
-        "verify.missing", "hdfs://namenode:8020/a.final", "is not there; 5 rows of flights-0@[3, 8)"
+        "verify.missing", "hdfs://namenode:8020/a.final", "does not exist; 5 rows of flights-0@[3, 8)"
     )
     table = TableAuditResult(
         "air.flights",

@@ -246,7 +246,7 @@ def dead_letters(dumped: Dumped) -> None:
     _, audited = dumped.verify(dumped.places)
     where = f"{first['topic']}-{first['partition']}@{first['offset']}"
     assert [f["message"] for f in audited["findings"] if f["where"] == where] == [
-        f"the dead letter has different values: Kafka's record is not like it; {letters[0]}"
+        f"the dead letter has different values than Kafka's record; {letters[0]}"
     ]
 
 

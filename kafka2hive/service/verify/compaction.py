@@ -1,6 +1,6 @@
-"""The audit of compaction: the lines of snapshots about it, and the rows of compacted files.
+"""The audit of compaction: the snapshots' lines about it, and the rows of compacted files.
 
-`audit_places` is pure: it computes early partitions, units and moves anew from the lines of files. `audit_units` reads the
+`audit_places` is pure: it computes early partitions, units and moves again from the file lines. `audit_units` reads the
 files of each unit, which must hold exactly the rows of the unit's early files.
 """
 
@@ -46,7 +46,7 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             yield Finding(
                 _CODE,
                 home.location,
-                f"epoch {after.epoch}: its units have {read[0]} files and {read[1]} rows",
+                f"epoch {after.epoch}: its units have {read[0]} files and {read[1]} rows, its early place has others",
             )
             continue
         moved.append(MovedPartition(partition=home, early=early.location, epoch=after.epoch, late=0))
@@ -59,7 +59,8 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         yield of_epoch(after, _CODE, "its early lines do not follow from the epoch before and its files")
     yield from _audit_retired(before, after, {entry.partition: entry for entry in moved})
     if after.closed_through < before.closed_through:
-        yield of_epoch(after, _CODE, f"closed through {after.closed_through}, before {before.closed_through}")
+        text = f"closed through {after.closed_through}, but {before.closed_through} in the epoch before"
+        yield of_epoch(after, _CODE, text)
 
 
 def audit_units(
@@ -67,8 +68,9 @@ def audit_units(
 ) -> list[Finding]:
     """Compare the rows of each unit's sources with the rows of its files. Raises StorageError.
 
-    The ledger names the sources; files whose loss was accepted before the unit do not belong to them. If a source was lost or
-    retired since, the unit cannot be compared, and only its files are read.
+    The ledger names the sources, which are the unit's early files without those whose loss was accepted before the unit.
+    `lost` has the paths of files that may be missing. If a source is among them, the unit cannot be compared, and only the
+    compacted files' checksums and row counts are checked.
     """
     from kafka2hive.formats.lines.files import PlainLines  # slow: it loads pyarrow
     from kafka2hive.task.rows import schema_in_files
@@ -114,13 +116,14 @@ def _moved_before(before: Snapshot, after: Snapshot) -> Iterator[MovedPartition]
 def _audit_retired(
     before: Snapshot, after: Snapshot, moved: dict[HivePartition, MovedPartition]
 ) -> Iterator[Finding]:
-    """Audit the moved and the retired lines; `moved` are the expected moved lines without retirements in this epoch."""
+    """Audit the moved and the retired lines; `moved` has the lines that are expected if this epoch retires nothing."""
     for entry in set(after.retired) - set(before.retired):
         line = moved.pop(entry.partition, None)
         if line is None or not line.right_since or (entry.through, entry.epoch) != (line.epoch, after.epoch):
-            yield Finding(
-                _CODE, entry.early, f"epoch {after.epoch} retires it, though its time was not running"
+            text = (
+                f"epoch {after.epoch} retires it, but Hive was not seen to have left the early place before"
             )
+            yield Finding(_CODE, entry.early, text)
     lines = {entry.partition: replace(entry, right_since="") for entry in after.moved}
     if lines != {home: replace(entry, right_since="") for home, entry in moved.items()}:
         yield of_epoch(after, _CODE, "its moved lines do not follow from the epoch before and its units")

@@ -19,18 +19,18 @@ def file_problem(
     """Return how a file's line contradicts the file's name, its Hive partition, or the offsets of its epoch; None if it does not.
 
     `refetched` has the offsets of the files that this epoch gave up. A file with the same offsets replaces such a file
-    (`--refetch`); its staging directory follows the map, and may differ from the ledger's. `replayed` has the offsets of the
-    dead-letter files that this epoch replayed. A rebuilt ledger lists the files of many epochs.
+    (`--refetch`); its staging directory is that of the map's location, which may differ from the ledger's. `replayed` has the
+    offsets of the dead-letter files that this epoch replayed. A rebuilt ledger lists the files of many epochs.
     """
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition
     if parsed is None or parsed[1] != "final":
-        return "its name is not that of a data file of kafka2hive"
+        return "its name is not that of a committed file of kafka2hive"
     name = parsed[0]
     origin = (name.ledger, name.generation, name.epoch, name.task)
     if snapshot.owner == REBUILT:
         if name.ledger != ledger_tag(snapshot.ledger_id) or name.generation >= snapshot.generation:
-            return "its name is not of this ledger before it was rebuilt"
+            return "its name is not one that this ledger gave before it was rebuilt"
     elif origin != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
         expected = f"generation {snapshot.generation}, task {file.task}"
         return f"its name's ledger, epoch, generation or task differs from its snapshot's ({expected})"

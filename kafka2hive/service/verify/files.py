@@ -1,4 +1,4 @@
-"""The audit of a table's files: all files that snapshots name must exist and be whole, and readers must see only them."""
+"""The audit of a table's files: each file that a snapshot names must exist and be whole, and readers must see no other."""
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ def audit_presence(
     lost: frozenset[str],
     newest_now: Callable[[], int],
 ) -> AuditResult:
-    """Compare names and lengths, with one listing per directory of the table. Raises StorageError.
+    """Compare the files' names and lengths with the snapshots, with one listing per directory. Raises StorageError.
 
-    Visible files of this ledger that are in no snapshot are findings, too; files of other writers are noted. A live run may
-    publish epochs meanwhile: `newest_now` returns the newest committed epoch after the listing, and a file of a later epoch
-    was never committed.
+    A visible file of this ledger that no snapshot names is a finding, too; files of other writers are noted. A live run may
+    publish epochs during the audit: `newest_now` returns the newest committed epoch after the listing, and a file of a later
+    epoch was never committed.
     """
     snapshots = (*finals, pending) if pending else tuple(finals)
     expected = {f.final: f for snapshot in finals for f in snapshot.files if f.final not in lost}
@@ -92,7 +92,7 @@ def audit_pending(
                         f"{_other_length(file, length)}; its final path is {file.final}",
                     )
                 ]
-        return [Finding("verify.missing", file.final, f"neither there nor staged; {_rows_of(file)}")]
+        return [Finding("verify.missing", file.final, f"neither published nor staged; {_rows_of(file)}")]
 
     expected = [file for file in pending.files if file.final not in lost]
     return tuple(f for findings in concurrency.map(audit, expected) for f in findings)
@@ -120,7 +120,7 @@ def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> I
     for file in expected:
         length = lengths.get(file.final)
         if length is None:
-            yield Finding("verify.missing", file.final, f"is not there; {_rows_of(file)}")
+            yield Finding("verify.missing", file.final, f"does not exist; {_rows_of(file)}")
         elif length != file.length:
             yield Finding("verify.length", file.final, _other_length(file, length))
 
@@ -128,7 +128,7 @@ def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> I
 def _not_hidden(finals: Sequence[Snapshot], lengths: Mapping[str, int]) -> Iterator[Finding]:
     """Yield a finding for each dead-letter file that readers see although its letters were replayed."""
     for path in sorted({file.path for snapshot in finals for file in snapshot.replayed} & lengths.keys()):
-        text = "its letters were replayed, and readers see it again: move it away"
+        text = "its letters were replayed, but readers still see the file: move it away"
         yield Finding("verify.replay", path, text)
 
 
@@ -159,7 +159,7 @@ def _untracked(
 
 
 def _foreign(unnamed: Mapping[str, int | None], directories: Collection[str]) -> list[str]:
-    """Return a note on files of other writers, because Hive reads every file of a partition that is not hidden."""
+    """Return a note on visible files of other writers: Hive reads every file of a Hive partition that is not hidden."""
     paths = [
         path
         for path, epoch in unnamed.items()

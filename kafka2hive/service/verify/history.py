@@ -1,8 +1,8 @@
 """The audit of a ledger's snapshots among themselves. Pure.
 
-The invariants (docs/protocol.md, I3): every epoch has a snapshot, an epoch begins at the offsets at which the epoch before
-ended, and every offset in between has an account or belongs to an accepted gap. A dead letter is replayed at most once; then
-it is a row, filtered, a tombstone, or a letter of the epoch that replayed it.
+The invariants (docs/protocol.md, I3): every epoch has a snapshot; it begins at the offsets at which the epoch before ended;
+every offset that it covers has an account or belongs to an accepted gap. A dead letter is replayed at most once: the epoch
+that replays it counts it as a row, as filtered, as a tombstone, or as a dead letter again.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield of_epoch(
                 after,
                 "verify.ledger",
-                f"ledger {after.ledger_id}, but {before.ledger_id} in the epoch before",
+                f"its ledger is {after.ledger_id}, but {before.ledger_id} in the epoch before",
             )
         if after.generation < before.generation:
             yield of_epoch(
@@ -65,14 +65,16 @@ def _positions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     for position in before.positions:
         now = after.position(position.topic_partition)
         if now is None:
-            yield _offsets(after, "verify.position", position, "lacks this position of the epoch before")
+            yield _offsets(
+                after, "verify.position", position, "lacks this position, which the epoch before has"
+            )
         elif now.start != position.end and position.topic_partition not in with_gap:
             kind = "overlap" if now.start < position.end else "hole"
             yield _offsets(
                 after,
                 f"verify.{kind}",
                 now,
-                f"begins at {now.start}, epoch {before.epoch} ended at {position.end}",
+                f"begins at {now.start}, but epoch {before.epoch} ended at {position.end}",
             )
 
 
@@ -124,7 +126,7 @@ def _replay(
 ) -> Iterator[Finding]:
     """Audit one replayed file: it is a dead-letter file of an earlier epoch and was not replayed or given up before.
 
-    The files of the task that replayed it must have the same offsets, and as many rows and letters as its account says.
+    The files of the task that replayed it must have its offsets, and as many rows and dead letters as its account says.
     """
     file = earlier.get(replayed_file.path)
     problem = None
@@ -157,8 +159,8 @@ def _replay(
 def _rows(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
     """Audit that the files have as many rows as the accounts say.
 
-    The rows of lost files that this epoch refetched are added to the accounts of offsets and of replayed letters. In a rebuilt
-    ledger, files with offsets in an accepted gap lack accounts, and are left out.
+    The files have the rows that the epoch's accounts count, those of offsets and those of replayed letters, and the rows of
+    lost files that the epoch refetched. In a rebuilt ledger, a file whose offsets became a gap has no account, and is left out.
     """
     gaps = set(_inner_gaps(snapshot))
     accounts = [a.account for a in snapshot.accounts] + [
@@ -215,7 +217,7 @@ def retired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
 
 
 def dropped_places(snapshots: Iterable[Snapshot]) -> dict[str, int]:
-    """Return the places of expired partitions, and up to which epoch their files may be gone (E4)."""
+    """Return the newest epoch whose files may be gone (E4), by place of a dropped partition."""
     return {
         place: line.epoch
         for snapshot in snapshots
@@ -225,7 +227,7 @@ def dropped_places(snapshots: Iterable[Snapshot]) -> dict[str, int]:
 
 
 def expired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """Return the final paths of files that may be gone, because their partition has expired."""
+    """Return the final paths of files that may be gone, because their Hive partition was dropped."""
     snapshots = list(snapshots)
     through = dropped_places(snapshots)
     return frozenset(

@@ -1,4 +1,4 @@
-"""The audit of Hive partitions: the certificates of complete ones, and their registrations in Hive. Only reads.
+"""The audit of Hive partitions: the certificates of complete ones, and the registrations of all in Hive. It only reads.
 
 The check of certificates shares no code with the module that writes them.
 """
@@ -26,8 +26,9 @@ def audit_certificates(
 ) -> list[Finding]:
     """Compare every certificate with its snapshot; `finals` are ordered by epoch. Raises StorageError.
 
-    Certificates in `dropped` places of expired partitions may be gone, and those of the newest epoch may not be written yet.
-    The certificate of a reopened partition may be missing, or empty because of a delayed RPC; otherwise it must be right.
+    At the places in `dropped` (expired Hive partitions) certificates may be gone, and those of the newest epoch may not be
+    written yet. The certificate of a reopened Hive partition may be missing, or empty because of a delayed RPC; if it has
+    text, the text must be right.
     """
     reopened = {
         (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
@@ -46,13 +47,13 @@ def audit_certificates(
                 return []
             return [
                 Finding(
-                    _CERTIFICATE, path, f"is not there; epoch {snapshot.epoch} says the partition is complete"
+                    _CERTIFICATE,
+                    path,
+                    f"does not exist; epoch {snapshot.epoch} says the partition is complete",
                 )
             ]
         if not (withdrawn and not text) and not _agrees(text, snapshot, certificate):
-            return [
-                Finding(_CERTIFICATE, path, f"differs from the text that epoch {snapshot.epoch} gives it")
-            ]
+            return [Finding(_CERTIFICATE, path, f"differs from what epoch {snapshot.epoch} certifies")]
         return []
 
     certificates = [(snapshot, certificate) for snapshot in finals for certificate in snapshot.certificates]
@@ -66,12 +67,11 @@ def audit_registrations(
     clock: Clock,
     dropped: Collection[str] = (),
 ) -> list[Finding]:
-    """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
+    """Return a finding for each Hive partition with data that Hive lacks or has at another location.
 
-    Those at the `dropped` places of expired partitions are not expected.
-
-    A live run may be registering a partition that is pending in the ledger, so it is looked up again after PENDING_SECONDS.
-    If it is still missing, it is a finding as well: no run registers it, or Hive refuses it.
+    Hive need not have the partitions at the places in `dropped` (expired partitions). A partition whose registration is
+    pending in the ledger may be registered by a live run at this moment, so it is looked up again after PENDING_SECONDS. If
+    it is still missing, that is a finding, too: no run registers it, or Hive refuses it. Raises MetastoreUnavailable.
     """
     given_up = {f.partition for f in newest.forgotten}
     units = {unit.partition for snapshot in finals for unit in snapshot.units}
@@ -98,7 +98,7 @@ def audit_registrations(
 def accepted_registrations(newest: Snapshot) -> tuple[str, ...]:
     """Return a line for each registration that an operator gave up."""
     return tuple(
-        f"{f.partition.table} {f.partition.path} is not registered in Hive, given up {f.accepted_at}: {f.reason}"
+        f"{f.partition.table} {f.partition.path} is not registered in Hive; given up at {f.accepted_at}: {f.reason}"
         for f in newest.forgotten
     )
 

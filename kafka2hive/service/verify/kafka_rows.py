@@ -1,7 +1,7 @@
 """`verify --deep`: compare the rows of the files with Kafka's records, which are fetched and decoded again.
 
-It compares one task of one epoch at a time, so memory is bounded by that task's files and about 80 bytes for each of its
-rows. It only reads finalised epochs, so a live run is not disturbed.
+The audit compares one task of one epoch at a time, so memory is bounded by that task's files and about 80 bytes for each of
+its rows. It reads only finalised epochs, and does not disturb a live run.
 """
 
 from collections import Counter
@@ -79,7 +79,7 @@ class KafkaAudit:
         self._advance = advance
         self._schema = schema_in_files(self._table)
         self._plain = PlainLines(self._schema, self._table.writer)
-        # rows of the same offset share a place, so they are compared like rows without offsets
+        # several rows of one record would share a place, so such tables are compared as if their files had no offsets
         self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
         self._audit = AuditResult()
@@ -114,7 +114,7 @@ class KafkaAudit:
         self._note_filled(unit, contents)
         columns = self._common_columns(unit, contents)
         place = self._place if self._place and self._place.tells_apart(unit.ranges) else None
-        # rows without a place cannot be assigned to pieces
+        # rows without a place cannot be assigned to pieces, so all fetchable ranges are one piece
         whole = [tuple(fetchable)] if fetchable else []
         for ranges in pieces(fetchable, PIECE_OFFSETS) if place else whole:
             self._piece(unit=unit, contents=contents, ranges=ranges, columns=columns, place=place)
@@ -127,7 +127,7 @@ class KafkaAudit:
         columns: dict[str, str],
         place: PlaceColumns | None,
     ) -> None:
-        """Compare the rows of `ranges`, which are a part of the unit's, with the rows decoded again from Kafka."""
+        """Compare the unit's rows of `ranges`, all of its ranges or a part of them, with the rows decoded again from Kafka."""
         reduction = Reduction(columns, place, Span(ranges), Paths())
         expected = RecordRows(reduction)
         task = unowned_task(self._table.table, ranges, planned_at_ms=0)
@@ -189,8 +189,8 @@ class KafkaAudit:
     ) -> int:
         """Report the differences that missing files and compaction do not explain.
 
-        `absent` counts the rows of missing files by bucket, `rows_gone` the rows whose records were compacted away. Returns how
-        many of the latter explain rows without a record.
+        `absent` counts the rows of missing files by bucket, `rows_gone` the rows whose records were compacted away. Returns the
+        number of rows without a record that compaction explains.
         """
         by_bucket = self._by_bucket or what == "dead letter"
         lost = without_absent(differences.lost, differences.expected_buckets, absent, by_bucket)
@@ -274,7 +274,9 @@ class KafkaAudit:
         not_checked = self._audit.not_checked
         not_checked += summary_lines(self._gone)
         if self._compacted:
-            not_checked.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
+            not_checked.append(
+                f"{counted(self._compacted, 'row')} whose records have since been compacted away"
+            )
         if unassigned:
             rows = sum(file.rows for file in unassigned)
             not_checked.append(

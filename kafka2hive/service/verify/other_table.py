@@ -1,7 +1,7 @@
 """`verify --against db.table`: compare two dumps of the same topics row by row, over the offsets that both have read.
 
-It compares one task of the audited dump at a time with the other dump's files of the same offsets. Dead letters have no
-columns to compare: a record that is a dead letter in only one of the two dumps is counted.
+The audit compares one task of the audited dump at a time with the other dump's files of the same offsets. Dead letters have
+no columns to compare: the result counts the records that are a dead letter in only one of the two dumps.
 """
 
 from collections import OrderedDict
@@ -38,7 +38,7 @@ class Side:
 
 @dataclass(slots=True, eq=False)
 class OtherTableAudit:
-    """Compares `ours` with `other`. `buckets` is true if both dumps put a row into a bucket of the same path."""
+    """Compares `ours` with `other`; also the rows' buckets if `buckets` is true, because both dumps bucket rows alike."""
 
     _files: FileSystem
     _concurrency: Concurrency
@@ -87,7 +87,11 @@ class OtherTableAudit:
             files=unit.files,
             paths=paths.names,
             what="row",
-            text=FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is"),
+            text=FindingText(
+                lost=f"no file has this row of {self._other.table}",
+                extra=f"a row that {self._other.table} does not have",
+                different=f"the row differs from the one of {self._other.table}",
+            ),
         )
 
     def _rows(
@@ -116,7 +120,7 @@ class OtherTableAudit:
         return {name: name for name in sorted((common or set()) - places)}
 
     def _read(self, files: Sequence[DataFile]) -> list[bytes | None]:
-        """Read the files; the last ones are cached, because several of our tasks need the same files of the other dump."""
+        """Read the files, and cache the latest, because several of our tasks need the same files of the other dump."""
 
         def content(file: DataFile) -> bytes | None:
             data = self._cache.get(file.final)
@@ -155,7 +159,7 @@ class OtherTableAudit:
         if self._uncompared:
             lines.append(f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}")
         if not self._buckets:
-            lines.append(f"buckets: {name} has others")
+            lines.append(f"buckets: {name} may have different ones")
         return lines
 
 

@@ -50,16 +50,17 @@ class BucketDifference:
 
 @dataclass(frozen=True, slots=True)
 class FindingText:
-    """The side that rows are compared with: `subject` begins a sentence, `negated` follows "no"."""
+    """The messages of findings; `{what}` stands for `row` or `dead letter`."""
 
-    subject: str = "Kafka's record is"
-    negated: str = "record of Kafka's makes"
+    lost: str = "Kafka's record has no {what} in any file"
+    extra: str = "a {what} without a record in Kafka"
+    different: str = "the {what} has different values than Kafka's record"
 
 
 def compare_by_place(
     length: int, expected: RowArrays, actual: RowArrays, buckets: bool = True
 ) -> PlaceDifferences:
-    """Compare rows at the places 0 to `length`, without rows OUTSIDE; with `buckets` False buckets are not compared."""
+    """Compare rows at the places below `length`; rows OUTSIDE are ignored, and with `buckets` False also the rows' buckets."""
     expected, actual = _inside(expected), _inside(actual)
     expected_counts = np.bincount(expected.places, minlength=length)
     counts = np.bincount(actual.places, minlength=length)
@@ -126,15 +127,14 @@ def place_findings(
     what: str,
     text: FindingText = FindingText(),
 ) -> list[Finding]:
-    """Return a finding for each run of adjoining offsets of one file. `what` is `row` or `dead letter`."""
+    """Return a finding for each run of consecutive offsets in one file. `what` is `row` or `dead letter`."""
     of_place = differences.files
     no_file = np.full(len(of_place), -1, np.int32)
-    different = f"the {what} has different values: {text.subject} not like it"
     groups = [
-        ("verify.lost", differences.lost, no_file, f"{text.subject} no {what} in any file"),
-        ("verify.extra", differences.extra, of_place, f"a {what} that no {text.negated}"),
+        ("verify.lost", differences.lost, no_file, text.lost.format(what=what)),
+        ("verify.extra", differences.extra, of_place, text.extra.format(what=what)),
         ("verify.doubled", differences.doubled, of_place, f"the {what} occurs more than once"),
-        ("verify.different", differences.different, of_place, different),
+        ("verify.different", differences.different, of_place, text.different.format(what=what)),
     ]
     misplaced, buckets = differences.misplaced, differences.expected_buckets[differences.misplaced]
     groups += [
@@ -157,7 +157,7 @@ def place_findings(
 def multiset_findings(
     where: str, differences: Sequence[BucketDifference], paths: Sequence[str], extra: bool
 ) -> list[Finding]:
-    """Return findings with counts by bucket, for rows without offsets; `extra` False leaves out those without a record."""
+    """Return findings with counts by bucket, for rows without offsets; with `extra` False only the lost rows."""
     findings = []
     for difference in differences:
         number = difference.bucket
@@ -172,9 +172,9 @@ def multiset_findings(
 
 
 def without_absent(lost: Indices, buckets: Numbers, absent: Mapping[int, int], by_bucket: bool) -> Indices:
-    """Return the `lost` places that missing files do not explain; those files have findings of their own.
+    """Return the `lost` places that missing files do not explain; missing files are reported separately.
 
-    `absent` counts the rows of missing files by bucket. If a bucket lacks more rows, all of its places are returned.
+    `absent` counts the rows of missing files by bucket. If a bucket lacks more rows than that, all of its places are returned.
     """
     if not len(lost) or not absent:
         return lost

@@ -1,6 +1,6 @@
-"""The sources of rows for a comparison, which reduce them to hashes: a task's files, and a dry run over Kafka's records.
+"""The two sources of rows for a comparison: a task's files, and a dry run over Kafka's records. Rows are reduced to hashes.
 
-The columns that can be compared are here, too.
+This module also decides which columns can be compared.
 """
 
 from collections import Counter
@@ -30,14 +30,14 @@ LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
 LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
 """The columns of a dead letter that depend on its record alone."""
 _BATCH_ROWS = 32_768
-"""So that a batch fits into the processor's cache."""
+"""A batch of this size fits into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How the rows of one side are reduced: the `columns` to hash, the places in `span`, and the numbers of Hive `paths`.
+    """How rows of one side are reduced: `columns` are hashed, `span` numbers the places, `paths` numbers the Hive partitions.
 
-    `columns` has the name in the batch by the name that both sides share. `place` has the columns with a row's origin; if it
+    `columns` maps the name that both sides share to the name in the batch. `place` has the columns with a row's origin; if it
     is None, rows have no places.
     """
 
@@ -47,7 +47,7 @@ class Reduction:
     paths: Paths
 
     def of_letters(self) -> "Reduction":
-        """Return the reduction of dead letters, whose shared names no table has, so that none ever equals a row."""
+        """Return the reduction of dead letters. Its shared names are no table's, so a dead letter never equals a row."""
         return replace(
             self, columns={f"dead letter {name}": name for name in LETTER_COLUMNS}, place=LETTER_PLACE
         )
@@ -99,7 +99,7 @@ def load(
 
 
 def read_rows(reader: FileReader, reduction: Reduction, bucket: int, file: int) -> RowHashes:
-    """Read a file's rows, which all have these numbers of a bucket and a file. Raises UNREADABLE for a damaged file."""
+    """Read the rows of file number `file`, which is in bucket number `bucket`. Raises UNREADABLE for a damaged file."""
     place = reduction.place.names() if reduction.place else ()
     rows = RowHashes()
     for batch in reader.batches(list(dict.fromkeys([*reduction.columns.values(), *place])), _BATCH_ROWS):
@@ -108,7 +108,7 @@ def read_rows(reader: FileReader, reduction: Reduction, bucket: int, file: int) 
 
 
 class RecordRows:
-    """The rows of a dry run. `data` has places if the reduction has them, `letters` always."""
+    """The rows of a dry run. `letters` always have places, `data` only if the reduction has a `place`."""
 
     def __init__(self, reduction: Reduction) -> None:
         self.data = RowHashes()
@@ -158,7 +158,7 @@ def column_differences(of_map: pa.Schema, of_file: pa.Schema) -> list[tuple[str,
         if name not in of_file.names:
             result.append((name, f"column {name}: not in"))
         elif name not in of_map.names:
-            result.append((name, f"column {name}: the map does not have it, but"))
+            result.append((name, f"column {name}: not in the map, but in"))
         elif comparable(of_map.field(name).type) != comparable(of_file.field(name).type):
-            result.append((name, f"column {name}: of another type in"))
+            result.append((name, f"column {name}: has a different type in"))
     return result

@@ -24,8 +24,8 @@ NO_FILE = -1
 class PlaceColumns:
     """The names of the columns with a row's origin.
 
-    `topic` or `partition` is None if the table does not have it: all rows then are of the only topic, or of the only
-    partition number, of the span.
+    `topic` or `partition` is None if the table does not have that column: the span must then have only one topic, or only
+    one partition number.
     """
 
     offset: str
@@ -96,7 +96,7 @@ class Span:
         return r.topic_partition, r.start + place - int(self._firsts[index])
 
     def runs(self, places: Indices) -> list[OffsetRange]:
-        """Return the offset ranges that ascending places make up."""
+        """Return the offset ranges of consecutive places; `places` must ascend."""
         if not len(places):
             return []
         begins_range = np.isin(places, self._firsts)
@@ -109,7 +109,7 @@ class Span:
 
 
 def _masks(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any, npt.NDArray[np.bool_]]]:
-    """Return each distinct value of a column with the mask of its rows; without a column all rows have `only`."""
+    """Return each distinct value of a column with the mask of its rows; if `name` is None, all rows have the value `only`."""
     if name is None:
         return [(only, np.ones(len(batch), np.bool_))]
     column = batch.column(name)
@@ -169,7 +169,7 @@ class RowArrays:
 
 
 class Paths:
-    """Numbers Hive partition paths, for both sides of a comparison."""
+    """Numbers the paths of Hive partitions, alike for both sides of a comparison."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -92,14 +92,16 @@ def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     for name in constant:
         now, then = getattr(after, name), getattr(before, name)
         if now != then:
-            yield of_epoch(after, "verify.header", f"{name} {now}, in the epoch before it {then}")
+            yield of_epoch(after, "verify.header", f"{name} is {now}, but {then} in the epoch before it")
     clusters = {before.cluster_id, after.cluster_id} - {_UNKNOWN}
     if len(clusters) > 1 and before.positions:
-        yield of_epoch(after, "verify.header", f"cluster {after.cluster_id}, before {before.cluster_id}")
+        text = f"cluster is {after.cluster_id}, but {before.cluster_id} in the epoch before it"
+        yield of_epoch(after, "verify.header", text)
     if (before.newest_ms or 0) > (after.newest_ms or 0):
-        yield of_epoch(
-            after, "verify.header", f"newest record at {after.newest_ms}, before at {before.newest_ms}"
+        text = (
+            f"newest record is of {after.newest_ms} ms, but of {before.newest_ms} ms in the epoch before it"
         )
+        yield of_epoch(after, "verify.header", text)
 
 
 def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
@@ -115,20 +117,22 @@ def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         then = before.position(now.topic_partition)
         if then is None:
             if now.start != now.end:
-                message = f"epoch {after.epoch}: [{now.start}, {now.end}) was read without a first position"
+                message = f"epoch {after.epoch}: [{now.start}, {now.end}) was read, but no earlier epoch has a position"
                 yield Finding("verify.position", where, message)
             continue
         if now.topic_id != then.topic_id and _UNKNOWN not in (now.topic_id, then.topic_id):
-            message = f"epoch {after.epoch}: topic id {now.topic_id}, before {then.topic_id}"
+            message = (
+                f"epoch {after.epoch}: topic id is {now.topic_id}, but {then.topic_id} in the epoch before it"
+            )
             yield Finding("verify.position", where, message)
         changed_unread = now.start == now.end and now.leader_epoch != then.leader_epoch
         if changed_unread or _UNKNOWN_EPOCH < now.leader_epoch < then.leader_epoch:
-            message = f"epoch {after.epoch}: leader epoch {now.leader_epoch}, before {then.leader_epoch}"
+            message = f"epoch {after.epoch}: leader epoch is {now.leader_epoch}, but {then.leader_epoch} in the epoch before it"
             yield Finding("verify.position", where, message)
 
 
 def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit that `after` repeats all decisions and added columns of `before`, and that new ones name its epoch."""
+    """Audit that `after` repeats all decisions and added columns of `before`, and that its new ones name its epoch."""
     for line in _CUMULATIVE:
         old, new = getattr(before, line.attribute), getattr(after, line.attribute)
         if new[: len(old)] != old:
@@ -183,8 +187,8 @@ def _replaying(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the pending registrations.
 
-    They must be those of the epoch before and the Hive partitions of this epoch's files, without partitions that were
-    registered since or given up, and without early places whose partition was compacted.
+    They must be those of the epoch before and the Hive partitions of this epoch's files, without partitions that have since
+    been registered or given up, and without early places that have since been compacted.
     """
     written = {file.hive_partition for file in after.files}
     earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
@@ -238,13 +242,13 @@ def _completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
                 _COMPLETENESS,
                 certificate.partition.location,
                 f"epoch {after.epoch}: its certificate counts {certificate.files} files, {certificate.rows} rows since epoch"
-                f" {certificate.since}; the snapshots have {text}",
+                f" {certificate.since}, but the snapshots have {text}",
             )
         if certificate.through > after.tracking.through:
             yield Finding(
                 _COMPLETENESS,
                 certificate.partition.location,
-                f"epoch {after.epoch}: its certificate says read through {certificate.through}, its snapshot"
+                f"epoch {after.epoch}: its certificate says read through {certificate.through}, but its snapshot says"
                 f" {after.tracking.through}",
             )
     for entry in after.open:
@@ -253,7 +257,7 @@ def _completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             yield Finding(_COMPLETENESS, place, f"epoch {after.epoch}: its counts of open files are wrong")
         opened_at = _opened_at(before, entry.partition.path)
         if opened_at is not None and entry.opened_at > opened_at:
-            yield Finding(_COMPLETENESS, place, f"epoch {after.epoch}: it was open since {opened_at} already")
+            yield Finding(_COMPLETENESS, place, f"epoch {after.epoch}: it was already open since {opened_at}")
     for path in sorted(counts):
         yield of_epoch(after, _COMPLETENESS, f"{path} is neither open nor complete")
 
@@ -264,28 +268,27 @@ def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     since = after.epoch if before.tracking is None else before.tracking.since
     if after.tracking.since != since:
         yield of_epoch(
-            after, _COMPLETENESS, f"partitions are tracked since {after.tracking.since}, not {since}"
+            after, _COMPLETENESS, f"partitions are tracked since {after.tracking.since} instead of {since}"
         )
     if before.tracking is not None and after.tracking.through < before.tracking.through:
-        yield of_epoch(
-            after, _COMPLETENESS, f"read through {after.tracking.through}, before {before.tracking.through}"
-        )
+        text = f"read through {after.tracking.through}, but {before.tracking.through} in the epoch before it"
+        yield of_epoch(after, _COMPLETENESS, text)
 
 
 def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit the bounds of event time: they change only if records are read, and closed and expired periods stay so.
+    """Audit the bounds of event time: they change only if records are read, and a closed or expired period stays so.
 
-    A snapshot without records may only let more expire.
-
-    Rebuilt snapshots are left out: they have accounts of many epochs, and lack bounds.
+    Only the bound of expired periods may also grow in a snapshot without records. Rebuilt snapshots are left out: they have
+    accounts of many epochs, and lack bounds.
     """
     if after.owner == REBUILT:
         return
     then_expired, expired = before.expired_before_ms, after.expired_before_ms
     if expired < then_expired:
-        yield of_epoch(
-            after, _BOUNDS, f"rows before {expired} have expired, before it those before {then_expired}"
+        text = (
+            f"rows before {expired} have expired, but in the epoch before it those before {then_expired} had"
         )
+        yield of_epoch(after, _BOUNDS, text)
     same = replace(after.bounds or EventBounds(), expired_before_ms=then_expired) == (
         before.bounds or EventBounds()
     )
@@ -297,21 +300,22 @@ def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     if now is not None:
         through = _UNKNOWN if before.tracking is None else before.tracking.through
         if then is not None and now < then:
-            yield of_epoch(
-                after, _BOUNDS, f"rows before {now} are late, in the epoch before it those before {then}"
-            )
+            text = f"rows before {now} are late, but in the epoch before it those before {then} were"
+            yield of_epoch(after, _BOUNDS, text)
         closed = utc_text(now / 1000)
         if after.accounts and (through == _UNKNOWN or closed > through):
             yield of_epoch(
-                after, _BOUNDS, f"rows before {closed} are late, but the table was read through {through}"
+                after,
+                _BOUNDS,
+                f"rows before {closed} are late, but the table was only read through {through}",
             )
     total = sum((entry.account for entry in after.accounts), OffsetAccounting())
     limits = after.bounds or EventBounds()
     if total.late and now is None and not expired:
-        yield of_epoch(after, _BOUNDS, f"{total.late} dead letters are late, though no period was closed")
+        yield of_epoch(after, _BOUNDS, f"{total.late} dead letters are late, but no period was closed")
     if total.out_of_range and (limits.max_future_ms, limits.max_past_ms) == (None, None):
         yield of_epoch(
-            after, _BOUNDS, f"{total.out_of_range} dead letters are out of range, without such a bound"
+            after, _BOUNDS, f"{total.out_of_range} dead letters are out of range, but no range was set"
         )
 
 

@@ -13,10 +13,10 @@ PIECE_OFFSETS = 4_000_000
 """The most offsets that are compared at a time; this bounds the memory."""
 
 _EXPIRED_SINCE = "whose letters were replayed after some of their periods had expired"
-_WITHOUT_BOUNDS = "among late or out-of-range records, whose bounds a rebuilt ledger does not have"
+_WITHOUT_BOUNDS = "of tasks with late or out-of-range records, whose bounds a rebuilt ledger does not have"
 
 Advance = Callable[[int, int], None]
-"""Receives the numbers of further files and rows that are done."""
+"""Receives how many more files and rows are done."""
 
 
 @dataclass(slots=True)
@@ -24,8 +24,8 @@ class Unit:
     """One task's offset ranges that are not empty, with their accounts, and all files with rows of these offsets.
 
     `bounds` are the bounds of event time that the task applied. A file that replaces a lost file (`recover --refetch`) or
-    replayed dead letters belongs to the unit of the file that it replaces. `is_replayed_later`: letters were replayed when more
-    had expired than when the task read them, so that rows of the task's bounds may be letters.
+    replayed dead letters belongs to the unit of the file that it replaces. `is_replayed_later` says that letters were replayed
+    after more periods had expired, so a record that the task's bounds accept may still be a dead letter.
     """
 
     epoch: int
@@ -42,7 +42,7 @@ class Unit:
 
     @property
     def lacks_bounds(self) -> bool:
-        """Whether the task's bounds of event time are unknown, because the ledger was rebuilt since."""
+        """Whether the task's bounds of event time are unknown, because the ledger has since been rebuilt."""
         return self.bounds is None and any(a.bad < a.dead_lettered for a in self.accounts.values())
 
     @property

@@ -1,6 +1,7 @@
 """`kafka2hive verify`: audit ledgers, files, certificates and registrations, and rows against Kafka or another table.
 
-Only reads; safe during a live run. Each table's ledger comes first, then what it says against files, Kafka and Hive.
+The command only reads, and is safe during a live run. It audits each table's ledger first, and then compares the ledger with
+the files, Kafka and Hive.
 """
 
 from collections.abc import Callable
@@ -62,9 +63,9 @@ def verify(
     settings: "Callable[[str], TaskSettings] | None" = None,
     progress: Progress = Progress(),  # noqa: B008  stateless
 ) -> VerifyResult:
-    """Audit the requested ledgers of the map's service, one after the other. Raises ServiceUnavailable (no file system).
+    """Audit the requested tables of the map's service, one after the other. TableAudit documents the other parameters.
 
-    TableAudit documents the other parameters.
+    Raises ServiceUnavailable (the file system does not answer).
     """
     ledgers = ledger_tables(wiring)
     names = {paths.table for paths in ledgers}
@@ -115,7 +116,7 @@ def _no_other_dump(wiring: Wiring, request: VerifyRequest, names: set[str]) -> l
 class TableAudit:
     """Audits the tables of `request`.
 
-    `kafka` and `metastore` are None if they are not to be asked. `settings` returns the task settings of a table: `deep`
+    `kafka` or `metastore` is None if the audit must not ask it. `settings` returns the task settings of a table: `deep`
     needs `settings` and `kafka`, `against` needs `settings`.
     """
 
@@ -127,7 +128,10 @@ class TableAudit:
     progress: Progress
 
     def audit(self, view: View) -> list[TableAuditResult]:
-        """Return the result for one table; empty if the request leaves it out. Raises Kafka2HiveError, StorageError."""
+        """Return the result for one table, or nothing if the request leaves the table out.
+
+        Raises Kafka2HiveError, StorageError.
+        """
         history = read_history(self.wiring.ports.files, view)
         table, newest = view.paths.table, history.newest
         if not self._is_selected(history) or table == self.request.against:
@@ -241,7 +245,10 @@ class TableAudit:
     def _with_other_table(
         self, history: History, name: str, settings: "Callable[[str], TaskSettings]"
     ) -> AuditResult:
-        """Compare with the table `name`. Raises ConfigError if one of the two keeps no offsets, or `name` has no ledger."""
+        """Compare the table with the table `name`.
+
+        Raises ConfigError if one of the two does not keep topic, partition and offset, or if `name` has no ledger.
+        """
         from kafka2hive.service.verify.other_table import OtherTableAudit, Side
         from kafka2hive.service.verify.row_sources import place_columns
 
@@ -272,7 +279,7 @@ class TableAudit:
 
 
 def audit_ownership(files: FileSystem, view: View) -> list[Finding]:
-    """Audit the generation's number against the snapshot's, and the table's owner marker. Raises StorageError.
+    """Audit that the snapshot's generation is not above its directory's, and audit the owner marker. Raises StorageError.
 
     A ledger that never wrote anything (generation 0) has no marker yet.
     """

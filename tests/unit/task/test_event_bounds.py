@@ -411,8 +411,8 @@ def test_the_audit_finds_bounds_that_the_ledger_does_not_explain() -> None:
         return message
 
     assert "rows before 2026-11-25T12:00:01Z are late" in wrong(replace(BOUNDS, late_before_ms=NOW + 1000))
-    assert "1 dead letters are late, though no period was closed" in wrong(BOUNDS)
-    assert "out of range, without such a bound" in wrong(EventBounds(late_before_ms=NOW))
+    assert "1 dead letters are late, but no period was closed" in wrong(BOUNDS)
+    assert "out of range, but no range was set" in wrong(EventBounds(late_before_ms=NOW))
     assert findings(first, replace(good, bounds=None, owner=REBUILT)) == []
     idle = after(good, RegistrationUpdate())
     assert findings(good, idle) == []
@@ -441,7 +441,7 @@ def test_the_deep_audit_leaves_out_what_a_rebuilt_ledger_has_no_bounds_of(
     assert (fetchable == [offsets("t", 0, 0, 9)]) is is_decided
     assert [each.range for each in gone] == ([] if is_decided else [offsets("t", 0, 0, 9)])
     if not is_decided:
-        assert summary_lines(gone)[0].startswith("9 offsets among late or out-of-range records")
+        assert summary_lines(gone)[0].startswith("9 offsets of tasks with late or out-of-range records")
 
 
 # what `status` says without bounds
