@@ -13,26 +13,26 @@ from kafka2hive.service.inspect.status import NotBegun, StatusResult, TableStatu
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
 
 LATE_SECONDS = 900.0
-"""A table with waiting records is behind if its newest epoch is older than this, and a pending registration is then late."""
+"""The age of a table's newest epoch from which the table is behind if records wait, and its pending registrations are late."""
 
 
 class Urgency(IntEnum):
-    """How urgently a table needs a person; the most urgent is the least number."""
+    """How urgently a table needs a person; the most urgent has the lowest number."""
 
     ACT = 0
     """It makes no progress until an operator acts."""
     FAILS = 1
-    """It fails and is retried; or no run is alive although the last one did not end as it should."""
+    """It fails and is retried; or no run is alive, because the last one was killed or died."""
     BEHIND = 2
-    """Records wait, and nothing is committed."""
+    """Records wait in Kafka, and nothing is committed."""
     NOTE = 3
-    """It is dumped, and something should be looked at."""
+    """Its records are dumped, but somebody should look at something."""
     FINE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What one table needs: its state in a few words, the known details, and what to do (empty: nothing).
+    """What one table needs: its state in a few words, the known details, and what to do (empty if there is nothing to do).
 
     Commands in `remedy` are in backquotes.
     """
@@ -45,7 +45,7 @@ class Attention:
 
 
 def attention_of(result: StatusResult, now: float) -> tuple[Attention, ...]:
-    """Return what each table of a service needs, the most urgent first. `now` in Unix seconds."""
+    """Return what each table of a service needs, the most urgent first. `now` is in Unix seconds."""
     died = result.last_run is not None and result.last_run.end is None
     lags = {table.name: table.lag or 0 for table in result.tables}
     each = [
@@ -57,7 +57,7 @@ def attention_of(result: StatusResult, now: float) -> tuple[Attention, ...]:
 
 
 def unix_time(written_at: str) -> float | None:
-    """Return an ISO 8601 time in UTC in Unix seconds; None if the text, of an older writer, is not a time."""
+    """Convert an ISO 8601 time in UTC to Unix seconds; None if the text, such as an older version wrote it, is not a time."""
     try:
         moment = datetime.fromisoformat(written_at)
     except ValueError:
@@ -93,7 +93,7 @@ def _of_table(table: TableStatus, now: float, *, died: bool) -> Attention:
         case Starting():
             return Attention(table.name, Urgency.NOTE, "Starting", "a run has just taken it over")
         case NotInMap():
-            text = "it has a ledger of this service, but the map does not name it (any more)"
+            text = "it has a ledger of this service, but the map does not have it (any more)"
             return Attention(table.name, Urgency.NOTE, "Not in the map", text)
         case NotRunning():
             return _without_run(table, waiting, died=died)
@@ -126,7 +126,7 @@ def _waiting(table: TableStatus) -> str:
     if not table.view.state.positions:
         return "it has read nothing yet"
     if table.lag is None:
-        return "Kafka did not answer, so nobody knows what waits"
+        return "Kafka did not answer, so the lag is unknown"
     return f"{counted(table.lag, 'offset')} wait in Kafka" if table.lag else "nothing waits in Kafka"
 
 
@@ -156,7 +156,7 @@ def _served(table: TableStatus, waiting: str, now: float) -> Attention:
 
 
 def _notes(table: TableStatus, silent: float) -> Iterable[tuple[str, str]]:
-    """Yield what should be looked at although the table is dumped, with what to do."""
+    """Yield what somebody should look at although the table's records are dumped, each with what to do."""
     state = table.view.state
     account = sum((epoch.account for epoch in table.last_epochs), OffsetAccounting())
     if account.dead_lettered:

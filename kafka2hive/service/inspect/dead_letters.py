@@ -1,7 +1,7 @@
-"""`kafka2hive dead-letters`: the contents of the dead-letter table. Only reads.
+"""`kafka2hive dead-letters`: the contents of the dead-letter table. This module only reads.
 
-The ledgers name the files; no directory is listed. One file is in memory at a time. A file that is missing (deleted by a
-retention job) or damaged is reported, and the other files are still read.
+The ledgers name the files; no directory is listed. One file is in memory at a time. A file that is missing (perhaps deleted
+by somebody's clean-up job) or damaged is reported, and the other files are still read.
 """
 
 import datetime
@@ -41,9 +41,10 @@ class LetterGroup:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterList:
-    """`groups` has the most frequent ones first, up to the limit; `more_groups` is the number of further ones.
+    """The numbers of dead letters and files, and the groups of letters, the most frequent first, up to a limit.
 
-    `not_read` has the paths of files that are missing or damaged, each with the reason.
+    `more_groups` is the number of groups beyond the limit. `not_read` has the paths of files that are missing or damaged,
+    each with the reason.
     """
 
     letters: int
@@ -91,7 +92,7 @@ def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLett
 
 
 def count_letters(wiring: Wiring, files_of: Iterable[tuple[str, DataFile]], limit: int) -> DeadLetterList:
-    """Count the dead letters of these files, each with its source table; the newest file comes first.
+    """Count the dead letters of these files. `files_of` has each file with its source table, a table's newest file first.
 
     Raises StorageError, and what the iterable raises.
     """
@@ -139,7 +140,7 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
         gone = f"; not read: {', '.join(f'{path} ({why})' for path, why in not_read)}" if not_read else ""
         raise ConfigError(
             "usage.no_dead_letter",
-            f"{place or table}: service {wiring.map.service} has no dead letter of it{gone}",
+            f"service {wiring.map.service} has no dead letter of {place or table}{gone}",
             "`kafka2hive dead-letters list -c MAP` shows all dead letters;"
             " `kafka2hive where TOPIC-PARTITION@OFFSET -c MAP` shows where a record went",
         )
@@ -149,7 +150,7 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
 def _files(
     wiring: Wiring, only: str | None, wanted: Callable[[DataFile], bool]
 ) -> Iterator[tuple[str, DataFile]]:
-    """Yield source table and file of the dead-letter files of finalised epochs, a table's newest epoch first.
+    """Yield each dead-letter file of finalised epochs with its source table, a table's newest epoch first.
 
     Files that are recorded as lost, and those whose letters were replayed, are left out.
     """
@@ -173,7 +174,7 @@ def _rows(
     try:
         data = wiring.ports.files.read(file.final)
     except NotFound:
-        not_read.append((file.final, "is not there"))
+        not_read.append((file.final, "does not exist"))
         return None
     try:
         return pq.read_table(BytesIO(data), columns=columns, coerce_int96_timestamp_unit="us")

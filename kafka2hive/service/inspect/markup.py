@@ -1,4 +1,4 @@
-"""Elements of a page: a tree whose texts are data, so that nothing that others wrote can become markup."""
+"""Elements of a page: a tree whose texts are data, so that no text from a broker, a record or Hive can become markup."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def bytes_of(value: float) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """Makes elements; texts and attributes are redacted, and control characters escaped."""
+    """Makes elements. It redacts texts and attributes, and escapes control characters."""
 
     redact: Callable[[str], str]
 
@@ -62,7 +62,7 @@ class Markup:
         return printable(self.redact(text))
 
     def prose(self, text: str) -> list[str | Element]:
-        """Return a text whose parts in backquotes are commands."""
+        """Return the parts of a text, in which commands are in backquotes; a command becomes a `code` element."""
         parts = self.redact(text).split("`")
         if len(parts) % 2 == 0:
             return [text]

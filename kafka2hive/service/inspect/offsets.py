@@ -1,4 +1,4 @@
-"""The positions of the tables or of another tool, next to the ends of Kafka's logs, for `kafka2hive offsets`. Only reads."""
+"""`kafka2hive offsets`: the positions of the tables or of another tool, next to the ends of Kafka's logs. Only reads."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def table_offsets(wiring: Wiring, kafka: Kafka, tables: Collection[str]) -> Offs
 
 
 def source_offsets(wiring: Wiring, kafka: Kafka, source: OffsetSource) -> OffsetsResult:
-    """Return the positions of another tool. Raises ConfigError, ServiceUnavailable."""
+    """Return the positions that another tool has in the topics of the map. Raises ConfigError, ServiceUnavailable."""
     cluster = kafka.cluster(lambda _topic: False)
     routes = topic_routes(wiring, cluster.topics)
     topics = sorted({topic for table in routes.tables for topic in table.topics})
@@ -57,7 +57,7 @@ def source_offsets(wiring: Wiring, kafka: Kafka, source: OffsetSource) -> Offset
 def _placed(
     kafka: Kafka, cluster: ClusterView, offsets: Mapping[str, Mapping[TopicPartition, int]]
 ) -> tuple[OwnedOffsets, ...]:
-    """Return each owner's positions with the ends of their logs; an end that Kafka does not report is None."""
+    """Return each owner's positions, each with the start and end of its log, or None where Kafka does not report one."""
     topics = sorted({tp.topic for positions in offsets.values() for tp in positions})
     logs = logs_of(kafka, cluster, topics)
     return tuple(

@@ -21,7 +21,7 @@ from kafka2hive.service.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """The statements for one table: empty if Hive's table matches the map. With an `error` a run would not dump it."""
+    """The statements for one table, none if Hive's table matches the map. If there is an `error`, a run does not dump it."""
 
     table: str
     statements: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class PlanResult:
 
 
 def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
-    """Compare the map's tables and the dead-letter table with Hive; `wanted` names some of them, empty means all.
+    """Compare the map's tables and the dead-letter table with Hive. `wanted` names the tables; empty means all.
 
     Raises ServiceUnavailable (Kafka or Hive does not answer), ConfigError (no such table, no Hive in the map).
     """

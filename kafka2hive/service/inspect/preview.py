@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _COORDINATES = {
     kind: f"@{kind.value}" for kind in (MetadataColumn.TOPIC, MetadataColumn.PARTITION, MetadataColumn.OFFSET)
 }
-"""Added to the table's metadata columns; the names are not allowed in a map."""
+"""The metadata columns that a preview adds to the table. A map cannot have these names, so they never clash."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,9 +58,10 @@ class PreviewLetter:
 
 @dataclass(frozen=True, slots=True)
 class TablePreview:
-    """The rows and dead letters of the records in `ranges`, sorted by place; with an `error` there are none.
+    """The rows and dead letters of the records in `ranges`, sorted by place; none if there is an `error`.
 
-    `misspelled` are columns that no record fills, although a key of nearly the same name occurs that no column reads.
+    `misspelled` are columns that no record fills although the records have a key of nearly the same name, which no column
+    reads.
     """
 
     table: str
@@ -84,9 +85,9 @@ class PreviewResult:
 def preview(
     wiring: Wiring, kafka: Kafka, wanted: Collection[str], records: int, place: OffsetPlace | None
 ) -> PreviewResult:
-    """Preview about `records` records of each table: those from `place` on, otherwise the newest of all topic partitions.
+    """Preview about `records` records of each table: those from `place` on, or the newest of all its topic partitions.
 
-    `wanted` names tables, empty means all. Spark is started only if one of them has SQL.
+    `wanted` names the tables; empty means all. Spark is started only if one of them has SQL.
     Raises ServiceUnavailable, ConfigError (no such table or topic partition).
     """
     cluster = kafka.cluster()
@@ -135,7 +136,7 @@ def preview(
 def ranges_of(
     logs: Logs, topics: Collection[str], records: int, place: OffsetPlace | None
 ) -> tuple[OffsetRange, ...]:
-    """Return about `records` offsets: those from `place` on, otherwise the newest of each topic partition in fair shares.
+    """Return about `records` offsets: those from `place` on, or the newest of each topic partition in fair shares.
 
     Raises ConfigError if `place` is outside the log.
     """
@@ -230,7 +231,7 @@ def _dry_run(
 
 
 class _Collector:
-    """Keeps rows and dead letters in memory; there are only a few."""
+    """Keeps rows and dead letters in memory, since a preview has only a few."""
 
     def __init__(self) -> None:
         self.rows: list[PreviewRow] = []

@@ -1,6 +1,7 @@
 """The contents of `kafka2hive report`: `status` of all tables, and the recorded history of those that need attention most.
 
-Only reads. What the ledger does not record (lag over time, phases of an epoch) is not in it.
+This module only reads. Ledgers do not record the lag over time and the phases of an epoch: only a live run knows them, and
+gives them to its own page as `run_epochs`.
 """
 
 from collections.abc import Collection, Sequence
@@ -36,7 +37,7 @@ MOST_REASONS = 20
 
 @dataclass(frozen=True, slots=True)
 class ReportScope:
-    """What a report covers: `tables` (empty: all), and the newest `epochs` epochs of at most `details` of them.
+    """What a report covers: `tables` (empty means all), and the newest `epochs` epochs of at most `details` of these.
 
     `with_hive` is true if Hive's tables are compared with the map.
     """
@@ -66,10 +67,9 @@ class EpochPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEpoch:
-    """One epoch of the live run: when it was published, how long its phases took, and how many records were left in Kafka then.
+    """One epoch of the live run: when it was published, how long its phases took, and how many records then waited in Kafka.
 
-    `fresh_seconds` is how old the newest record was in the table where it was oldest; None if unknown. Ledgers do not record
-    these numbers.
+    `fresh_seconds` is the largest, over the epoch's tables, of the ages of their newest records; None if unknown.
     """
 
     number: int
@@ -85,7 +85,7 @@ class RunEpoch:
 
 @dataclass(slots=True)
 class PartitionFiles:
-    """The data files of one Hive partition, of the epochs that were read."""
+    """The data files that the epochs of the report wrote into one Hive partition; lengths are in bytes."""
 
     path: str
     files: int = 0
@@ -105,9 +105,10 @@ class PartitionFiles:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What became of a topic partition's offsets in the epochs that were read: `ranges`, in order, and their `account`.
+    """What became of a topic partition's offsets in the epochs of the report: `ranges`, in order, and their `account`.
 
-    `place` is the table's position next to the ends of Kafka's log. `gaps` are all that were accepted as lost, in any epoch.
+    `place` is the table's position next to the ends of Kafka's log. `gaps` has the offsets that were accepted as lost in any
+    epoch, also in older ones.
     """
 
     place: PlacedOffset
@@ -118,7 +119,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class CertificateGiven:
-    """A certificate of a Hive partition and when the epoch that gave it was written."""
+    """A certificate of a Hive partition, and the time of the epoch that certified it."""
 
     written_at: str
     certificate: Certificate
@@ -128,9 +129,9 @@ class CertificateGiven:
 class TableHistory:
     """A table's recorded history: the newest epochs, oldest first, and what they hold.
 
-    `older_epochs` is true if the ledger has more epochs than were read. `letters` is None without dead letters;
-    `letter_files_left` counts files that were not read. `plan` is None if Hive was not asked. `failures` say what could not
-    be read.
+    `older_epochs` is true if the ledger has more epochs than these. `letters` is None if there are no dead letters;
+    `letter_files_left` counts the dead-letter files that were not read. `plan` is None if Hive was not asked. `failures` say
+    what could not be read.
     """
 
     name: str
@@ -149,9 +150,9 @@ class TableHistory:
 class Report:
     """A service at `made_at` (Unix seconds).
 
-    `attention` has every table, the most urgent first, and `tables` the details of the first ones. `drift_failure` says why
-    Hive's tables were not compared with the map. `run_epochs` are the last epochs of the live run that made this report,
-    oldest first; empty if no run made it.
+    `attention` has every table, the most urgent first, and `tables` the history of the first of them. `drift_failure` says
+    why Hive's tables were not compared with the map. `run_epochs` are the last epochs of the live run that made this report,
+    oldest first; it is empty if a command made the report.
     """
 
     service: str
@@ -216,7 +217,7 @@ def _places(
             owners = table_offsets(wiring, kafka, [table.name for table in tables]).owners
             return {one.owner: one.offsets for one in owners}
         except Kafka2HiveError:
-            pass  # Kafka fell silent after `status` asked it; the positions are known all the same
+            pass  # Kafka has stopped answering since `status` asked it; the ledgers still give the positions
     return {
         table.name: tuple(PlacedOffset(p.topic_partition, p.end) for p in table.view.state.positions)
         for table in tables
@@ -228,7 +229,7 @@ def _plans(
 ) -> "tuple[dict[str, TablePlan], str]":
     """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty text.
 
-    Tables are left out if the map does not name them or Kafka no longer has their topics.
+    A table is left out if the map does not have it, or if Kafka no longer has its topics.
     """
     if wiring.map.hive is None:
         return {}, "the map names no Hive"
@@ -252,7 +253,7 @@ def _details(
     places: Sequence[PlacedOffset],
     plan: "TablePlan | None",
 ) -> TableHistory:
-    """Read one table's history; an error becomes a failure in the table's report, with what was read before it."""
+    """Read one table's history. An error becomes one of its `failures`, and what was read before the error is kept."""
     reading = _Reading(table.view)
     failures: list[str] = []
     letters: DeadLetterList | None = None
@@ -284,7 +285,7 @@ def _details(
 
 @dataclass(slots=True)
 class _Reading:
-    """What is kept of each snapshot, newest first: snapshots of many topic partitions are large."""
+    """Collects the parts of snapshots that the report needs, newest first: whole snapshots could be too large to keep."""
 
     view: View
     epochs: list[EpochPoint] = field(default_factory=list)
@@ -302,7 +303,7 @@ class _Reading:
         self._letter_files = Letters(self.view.state)
 
     def add(self, snapshot: Snapshot, *, is_within: bool) -> None:
-        """Count one snapshot; one that is not within the scope only shows that there are older ones."""
+        """Count one snapshot. One outside the scope (`is_within` False) only shows that the ledger has older epochs."""
         if self.epochs and snapshot.generation != self._generation:
             self.epochs[-1] = replace(self.epochs[-1], taken_over_by=self._owner)
         self._generation, self._owner = snapshot.generation, shown_process(snapshot.owner)

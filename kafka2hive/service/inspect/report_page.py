@@ -1,7 +1,7 @@
 """The page of `report`: one HTML document that needs no other file and no network ([ADR 28](docs/adr/0028-report-page.md)).
 
-Every text is data of an element tree, so nothing that a broker, a record or Hive says can become markup. The page's policy
-permits only the scripts of this package, by their hashes, and no connection.
+Every text is data of an element tree, so no text from a broker, a record or Hive can become markup. The page's policy permits
+only the scripts of this package, by their hashes, and no connection.
 """
 
 import base64
@@ -23,12 +23,12 @@ from kafka2hive.service.inspect.report_sections import badge, run_section, secti
 from kafka2hive.service.inspect.status import StatusResult, TableStatus
 
 MOST_TABLES = 500
-"""Rows of the index; the tables that need attention come first."""
+"""The most rows of the index; the tables that need attention come first."""
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("d3.min.js", "plot.umd.min.js", "report.js")
 _COUNTS = {
-    Urgency.ACT: "stand still until you act",
+    Urgency.ACT: "make no progress until you act",
     Urgency.FAILS: "fail, or have no run",
     Urgency.BEHIND: "are behind",
     Urgency.NOTE: "are dumped, with a note",
@@ -54,7 +54,7 @@ def page(report: Report, redact: Callable[[str], str] = str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _IndexRow:
-    """A table in the index; `status` is None if its ledger cannot be read, `anchor` if it has no section."""
+    """A table in the index; `status` is None without a readable ledger, `anchor` is None if the table has no section."""
 
     attention: Attention
     status: TableStatus | None
@@ -100,7 +100,7 @@ class _Page:
         return f"<!DOCTYPE html>\n{text}\n".encode("utf-8", "backslashreplace")
 
     def _policy(self) -> Element:
-        """Permit nothing but this document's scripts and styles: no connection, no other script, no form."""
+        """Permit only this document's scripts, styles and inline images: no connection, no other script, no form."""
         scripts = " ".join(f"'sha256-{_hash(_asset(name))}'" for name in _SCRIPTS)
         policy = (
             f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:;"
@@ -125,7 +125,7 @@ class _Page:
         return parts + [h("p", *h.prose(text), class_="alert") for text in self._alerts(result)]
 
     def _alerts(self, result: StatusResult) -> Iterable[str]:
-        """Yield what concerns the whole service."""
+        """Yield the messages that concern the whole service."""
         if result.kafka_error:
             yield f"Kafka did not answer, so no lag is known: {result.kafka_error}"
         if (run := result.last_run) is not None:
@@ -144,7 +144,7 @@ class _Page:
             yield f"An order waits for the run: {order.instruction.kind} {order.table}, {given}."
 
     def _index(self) -> Element:
-        """Return all tables, the most urgent first, up to MOST_TABLES, with the chart of their lags."""
+        """Return the table of all tables, the most urgent first, up to MOST_TABLES, and the chart of their lags."""
         h, report = self.h, self.report
         detailed = {table.name: f"t{number}" for number, table in enumerate(report.tables)}
         shown = report.attention[:MOST_TABLES]
@@ -165,7 +165,7 @@ class _Page:
         caption = f"{counted(len(report.attention), 'table')}, those that need attention first"
         if more := len(report.attention) - len(shown):
             caption += (
-                f"; {more:,} further ones are not shown (`--table` chooses, `kafka2hive status` shows all)"
+                f"; {more:,} more are not shown (`--table` selects tables, `kafka2hive status` shows all)"
             )
         table = h.table(caption.replace("`", ""), columns, rows, class_="index")
         figure = h("figure", table, h("div", class_="chart"), data_chart="lag")
@@ -196,15 +196,15 @@ class _Page:
                 yield sections(self.h, f"t{number}", table, status, attention[table.name])
         more = len(self.report.status.tables) - len(self.report.tables)
         if more > 0:
-            text = f"{counted(more, 'table')} with a ledger have no section here: `--details N` shows more, `--table` others."
+            text = f"{counted(more, 'table')} with a ledger have no section: `--details N` shows more, `--table` selects some."
             yield self.h("p", *self.h.prose(text), class_="soft")
 
     def _footer(self) -> Iterable[Element]:
         h, scope = self.h, self.report.scope
         yield h(
             "p",
-            f"kafka2hive {__version__}. Histories are those of the newest {counted(scope.epochs, 'epoch')} of"
-            f" {counted(len(self.report.tables), 'table')} that need attention most."
+            f"kafka2hive {__version__}. Histories cover at most the newest {counted(scope.epochs, 'epoch')} of"
+            f" {counted(len(self.report.tables), 'table')}, those that need attention most."
             f"{'' if self.report.run_epochs else _UNRECORDED} All times are UTC.",
             class_="soft",
         )

@@ -1,4 +1,4 @@
-"""The sections of one table in the page of `report`: each is a chart with the table of its numbers, and says its bounds."""
+"""The sections of one table in the page of `report`: charts with their numbers in tables, whose captions say what they cover."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka2hive.service.inspect.dead_letters import LetterGroup
 
 MOST_ROWS = 60
-"""Rows of each table of Hive partitions, topic partitions and certificates."""
+"""The most rows of each table of Hive partitions, topic partitions and certificates."""
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def _facts(h: Markup, status: TableStatus) -> Element:
     }
     if status.view.newest.pending:
         facts["pending"] = (
-            f"epoch {state.epoch} is committed and not finalised: a start or `recover` rolls it forward"
+            f"epoch {state.epoch} is committed but not finalised: a start or `recover` rolls it forward"
         )
     if state.unregistered:
         facts["not registered in Hive"] = ", ".join(
@@ -193,7 +193,7 @@ def _coverage(h: Markup, table: TableHistory) -> Iterator[Element]:
         return
     order = sorted(table.coverage, key=lambda one: (-(one.place.waiting or 0), one.place.topic_partition))
     shown, note = _first(order, "topic partition")
-    caption = f"From where to where these epochs read, and what became of the offsets{note}."
+    caption = f"The offsets that these epochs read, and what became of them{note}."
     yield h.figure("coverage", caption, h.table(caption, _COVERAGE, shown))
 
 
@@ -209,13 +209,13 @@ _PARTITIONS: tuple[PageColumn[PartitionFiles], ...] = (
 
 
 def _partitions(h: Markup, table: TableHistory) -> Iterator[Element]:
-    """Yield the files of the Hive partitions, the last ones by name."""
+    """Yield the files of the Hive partitions, in descending order of the partitions' names."""
     yield h("h3", "Files of each Hive partition")
     if not table.partitions:
         yield h("p", "These epochs have no data files.", class_="soft")
         return
     shown, note = _first(table.partitions[::-1], "Hive partition")
-    caption = f"Data files that these epochs made, and their mean size{note}; older files are not counted."
+    caption = f"Data files that these epochs wrote, and their mean size{note}; older files are not counted."
     yield h.figure("partitions", caption, h.table(caption, _PARTITIONS, shown))
 
 
@@ -246,7 +246,7 @@ def _letters(h: Markup, table: TableHistory) -> Iterator[Element]:
         "p",
         *h.prose(
             f"`kafka2hive dead-letters show --table {table.name} -c MAP` shows the records;"
-            f" after a changed map `kafka2hive dead-letters replay --table {table.name} -c MAP` decodes them again."
+            f" once the map is mended, `kafka2hive dead-letters replay --table {table.name} -c MAP` decodes them again."
         ),
         class_="todo",
     )
@@ -291,7 +291,7 @@ def _open_partitions(h: Markup, status: TableStatus) -> Iterator[Element]:
 
 
 def _drift(h: Markup, table: TableHistory) -> Iterator[Element]:
-    """Yield how Hive's table differs from the map's."""
+    """Yield how Hive's table differs from the map."""
     if table.plan is None:
         return
     yield h("h3", "Hive's table and the map")

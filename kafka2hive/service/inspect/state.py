@@ -21,7 +21,7 @@ from kafka2hive.service.tables.live_stop import digits_of, is_stop_of
 
 
 class OwnerLife(Enum):
-    """Return whether the process in the generation's name is alive."""
+    """Whether the process in the generation's name is alive."""
 
     ALIVE = "alive"
     DEAD = "dead"
@@ -108,9 +108,9 @@ class Runs:
         return next((live for live in sorted(self.live) if process_of(live) == process_of(owner)), None)
 
     def condition(self, table: str, owner: str | None) -> TableCondition | None:
-        """Return what the live run `owner` reports; if it is not live, what any live run does that lists the table.
+        """Return what the live run `owner` reports about the table.
 
-        Such a run may still be waiting for the table.
+        If `owner` is not alive, return the report of any live run that lists the table, and may still be waiting for it.
         """
         live_owner = self.of(owner)
         for live in [live_owner] if live_owner else sorted(self.live):
@@ -126,9 +126,10 @@ class Runs:
     def repair(
         self, generation: Generation, condition: TableCondition | None
     ) -> "Repairing | Repaired | None":
-        """Tell whether a repair command owns the table, or has owned it since the live run stopped it (`condition`).
+        """Return Repairing if a repair command owns the table, Repaired if one took it over after the live run stopped it.
 
-        The times compared may come from the clocks of two hosts, which is good enough for display.
+        `condition` is the live run's report on the table. The compared times may come from the clocks of two hosts, which is
+        good enough for display.
         """
         owner = generation.owner
         if owner is None:
@@ -169,7 +170,7 @@ class Runs:
         return "" if newest is None else newest.decoder
 
     def last_outcome(self, table: str, generation: Generation | None) -> LastOutcome | None:
-        """Return the last report of a run that is gone, unless another process has taken the table over since.
+        """Return the last report on the table by a run that is gone, unless another process has since taken the table over.
 
         `generation` is None if the table has no ledger.
         """

@@ -1,7 +1,7 @@
 """`kafka2hive top`: repeated readings of a service's tables by the code of `status`, in bounded time. Only reads.
 
-A reading costs several NameNode calls per table. So it covers the tables on the screen first, then the tables with the oldest
-figures until READ_SECONDS have passed. If a system does not answer, its last figures stay.
+A reading costs several NameNode calls per table, so it covers the tables on the screen, and of the others only as many as it
+can read in about READ_SECONDS, those with the oldest figures first. If a system does not answer, its last figures stay.
 """
 
 import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafka2hive.service.inspect.dead_letters import LetterPage
 
 READ_SECONDS = 1.0
-"""The time that a reading may take for the tables that are not on the screen."""
+"""The time that a reading should take; it decides how many tables that are not on the screen are read."""
 FIRST_TABLES = 20
 """The most tables of the first reading; its duration decides how many the next reading covers."""
 RATE_SECONDS = 600.0
@@ -68,7 +68,7 @@ class TopRow:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A system that did not answer. Its figures are from the time `since` (Unix seconds), 0 if it has never answered."""
+    """A system that did not answer, and why. Its figures are of the time `since` (Unix seconds), 0 if it has never answered."""
 
     system: str
     since: float
@@ -79,7 +79,8 @@ class Silence:
 class Reading:
     """All tables of a service at `at` (Unix seconds), and the systems that did not answer.
 
-    `phases` has the mean seconds of each phase in the epochs between the last two readings with new epochs.
+    `phases` has the mean seconds of each phase, over the epochs between the last two readings that saw new epochs; the first
+    reading has the mean since the run's start.
     """
 
     service: str
@@ -145,7 +146,7 @@ class TopReader:
         return self._read(lambda names: names, None)
 
     def read(self, visible: Collection[str]) -> Reading:
-        """Read the visible tables and some others. If a system does not answer, the result has a Silence; never raises."""
+        """Read the visible tables and some others. If a system does not answer, the result has a Silence instead of an error."""
 
         def chosen(names: list[str]) -> list[str]:
             return next_tables(visible, {n: row.read_at for n, row in self._rows.items()}, names, self._room)

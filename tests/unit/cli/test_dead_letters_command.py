@@ -179,7 +179,7 @@ def test_a_table_that_nobody_knows_is_an_error(dumped: Dumped, what: str) -> Non
 
 def test_a_file_that_is_gone_or_damaged_is_named_and_the_others_are_read(dumped: Dumped) -> None:
     dumped.letters[0].unlink()
-    assert asked(dumped, "list")["not_read"][0]["why"] == "is not there"
+    assert asked(dumped, "list")["not_read"][0]["why"] == "does not exist"
     dumped.letters[1].write_bytes(b"no Parquet")
     found = asked(dumped, "list")
     assert (found["dead_letters"], found["groups"]) == (0, [])
