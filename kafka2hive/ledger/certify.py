@@ -28,11 +28,11 @@ _TRIES = 2  # a response may be lost
 
 
 def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> OwnedLedger:
-    """Write the certificates of the newest snapshot, which is final, and return the ledger with those that are in place.
+    """Write the certificates of the newest snapshot, which is final. Return the ledger with the partitions that have them.
 
-    The next snapshot opens the other partitions again. `given_up` holds the final addresses that were left out of the promote:
-    a partition with such a file gets no certificate. A crash leaves some certificates, and drafts, which have no effect; the
-    next start writes the rest. Never overwrites, never creates a directory; storage errors are logged, not raised.
+    The next snapshot opens the other partitions again. `given_up` holds the final paths of files that the promote left out: a
+    partition with such a file gets no certificate. A crash leaves some certificates, and drafts, which have no effect; the next
+    start writes the rest. Nothing is overwritten, and no directory is created; storage errors are logged, not raised.
     """
     certificates = owned.state.certificates
     if not certificates:
@@ -43,7 +43,7 @@ def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozens
 
 
 def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate) -> str:
-    """Write one certificate, in _TRIES tries. Return why it is not in place, or an empty text."""
+    """Write one certificate, in at most _TRIES tries. Return why it is not in place, or an empty text."""
     path = certificate_path(certificate.partition.location, state.ledger_id, state.generation, state.epoch)
     why = ""
     for _ in range(_TRIES):
@@ -67,9 +67,9 @@ def _write(
         try:
             names = {child.name for child in files.list(directory)}
         except NotFound:
-            return "its directory is not there"
+            return "its directory does not exist"
         if missing := _missing_file(state, certificate, names, given_up):
-            return f"{missing} is not there"
+            return f"{missing} does not exist"
         _delete_drafts(files, state, directory, names)
         draft = join(directory, certificate_draft_name(base_name(path), ports.new_uuid()))
         write_file(files, draft, certificate_text(state, certificate))
@@ -91,7 +91,7 @@ def _write(
 def _missing_file(
     state: Snapshot, certificate: Certificate, names: set[str], given_up: frozenset[str]
 ) -> str | None:
-    """Return a data file of this epoch that the certificate counts and readers do not see (given up as lost), or None."""
+    """Return a data file of this epoch that the certificate counts but readers do not see (given up as lost), or None."""
     finals = [f.final for f in state.files if f.hive_partition == certificate.partition]
     return next((path for path in finals if path in given_up or base_name(path) not in names), None)
 
@@ -116,7 +116,7 @@ def _in_place(files: FileSystem, path: str, state: Snapshot, certificate: Certif
 
 
 def _delete_drafts(files: FileSystem, state: Snapshot, directory: str, names: set[str]) -> None:
-    """Delete drafts of this ledger's certificates up to this epoch, which crashes left: no draft's name is used again."""
+    """Delete the drafts of this ledger's certificates up to this epoch. Crashes left them, and no draft's name is reused."""
     certificate = CertificateName(ledger_tag(state.ledger_id), state.generation, state.epoch)
     for name in sorted(names):
         draft = certificate_of_draft(name)

@@ -1,6 +1,6 @@
 """Delete the files that crashes left, and archive old snapshots: rule R9 of docs/protocol.md. Errors are logged, not raised.
 
-The dump is correct without it. Only the owner calls it, after R4, when the state is rolled forward (W2, I5).
+No guarantee needs it. Only the owner does it, after R4, when the state is rolled forward (W2, I5).
 """
 
 from collections.abc import Mapping

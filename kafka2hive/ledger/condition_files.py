@@ -1,8 +1,8 @@
 """The files in which a run reports the conditions of its tables to other processes. Like its heartbeat, they are only hints.
 
-Whenever the text changes, a run writes `<ledger root>/alive/<service>/condition.<owner>.<k>` under a new name, then deletes
-the previous file. A reader uses each live owner's newest file that it can decode, so a half-written file is harmless. The
-callers encode and decode the text.
+Whenever the text changes, a run writes a new file `<ledger root>/alive/<service>/condition.<owner>.<k>`, then deletes the
+previous one. A reader uses each live owner's newest file that it can decode, so a half-written file is harmless. The callers
+encode and decode the text.
 
 `outcome.<owner>.<k>` in the same directory holds the report of a run at its end. It stays until the next run has ended.
 """

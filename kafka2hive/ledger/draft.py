@@ -41,7 +41,7 @@ _EMPTY_EPOCH: dict[str, Any] = {
 
 
 class BoundGoesBack(ValueError):
-    """A draft would reopen closed or expired periods and take their rows: a bug. The draft is never committed."""
+    """A draft would reopen closed or expired periods and accept their rows: a bug. The draft is never committed."""
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -143,7 +143,7 @@ def _still_running(state: Snapshot, change: Change) -> RunningReplay | None:
 
 
 def _check_replay(change: Replay) -> None:
-    """Raise AccountingMismatch unless each task's files have the rows and letters that its account of the replay says."""
+    """Raise AccountingMismatch unless each task's files have the rows and letters that the account of its replay counts."""
     for replayed_file in change.replayed:
         replayed_file.account.check(replayed_file.path)
         of_task = [file for file in change.files if file.task == replayed_file.task]
@@ -204,11 +204,13 @@ def _bounds(state: Snapshot, change: DataEpoch) -> EventBounds | None:
     after = None if change.bounds is None else change.bounds.late_before_ms
     if before is not None and after is not None and after < before:
         raise BoundGoesBack(
-            f"{state.table}: the periods up to {before} are closed, the epoch has only {after}"
+            f"{state.table}: the periods up to {before} are closed, but the epoch closes only those up to {after}"
         )
     expired = state.expired_before_ms
     if expired > (change.bounds.expired_before_ms if change.bounds else 0):
-        raise BoundGoesBack(f"{state.table}: rows before {expired} have expired, the epoch would take them")
+        raise BoundGoesBack(
+            f"{state.table}: rows before {expired} have expired, but the epoch would accept some"
+        )
     return change.bounds
 
 

@@ -38,15 +38,15 @@ class EarlyFile:
 
     @property
     def key(self) -> str:
-        """Return the text of its place in the order, for `unit` lines."""
+        """Return the file's place in the order as a text, for `unit` lines."""
         return f"e{self.epoch:06d}-{self.task}-{self.uuid}"
 
 
 def with_places(files: FileSystem, state: Snapshot, change: Rows, closes: Mapping[str, str]) -> Rows:
-    """Return the epoch with each data file where it belongs. `closes` has the ends of the partitions' periods, by path.
+    """Return the change with each data file at its home or early place. `closes` has the ends of the periods, by path.
 
-    Only committed files get to the two places of a partition (I4), so what lies there says where the partition is: a map that
-    lost `compact` or changed its zone meanwhile, or a rebuilt ledger, cannot mislead it. Raises AmbiguousOutcome.
+    Only committed files get to the two places of a partition (I4), so the files that are there show where the partition is,
+    even if `compact` or the time zone in the map has changed, or the ledger was rebuilt. Raises AmbiguousOutcome.
     """
 
     @cache
@@ -107,12 +107,12 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
         if name is not None and kind == "final" and name.ledger == ledger_tag(state.ledger_id):
             listed.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
         elif child.is_visible:
-            foreign += 1  # readers see its rows, which would stay behind
+            foreign += 1  # readers see its rows now, but would not see them at the partition's home
     if len(listed) != early.files or foreign:
         raise TableError(
             "compact.sources",
             f"{early.partition.location} has {len(listed)} files of this ledger and {foreign} others,"
-            f" the ledger has {early.files}",
+            f" but the ledger names {early.files}",
             f"`kafka2hive verify --table {state.table}` names the missing files; nothing was changed",
         )
     return sorted(listed)
@@ -146,7 +146,7 @@ def own_early_files(files: FileSystem, owned: OwnedLedger, early: EarlyPartition
 
 
 def cut(files: Iterable[EarlyFile], target_bytes: int) -> Iterator[tuple[EarlyFile, ...]]:
-    """Yield intervals of consecutive files, each of about `target_bytes`."""
+    """Yield intervals of consecutive files, each of at most `target_bytes`, or of one larger file."""
     unit: list[EarlyFile] = []
     size = 0
     for file in files:

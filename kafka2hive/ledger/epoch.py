@@ -118,7 +118,7 @@ def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str,
 def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -> None:
     """Check that the committed bytes are those of this commit. Raises Fenced, StateUnknown, AmbiguousOutcome (R0).
 
-    The bytes differ only if this process committed the epoch twice; the next take-over rolls the committed snapshot forward.
+    They differ only if this process has committed the epoch twice; the next take-over rolls the committed snapshot forward.
     """
     try:
         committed = ports.files.read(pending)

@@ -1,9 +1,9 @@
-"""Heartbeats of live owners, so that cron or a second `run` does not fence a healthy run. They are hints without guarantee.
+"""Heartbeats of live owners, so that cron or a second `run` does not fence a healthy run. No guarantee depends on them.
 
-While its main loop makes progress, a run renames `<ledger root>/alive/<service>/beat.<owner>.<k>` to `k+1` every few seconds.
-The content identifies the process, so that a start on the same host sees at once if the process is gone. A start looks in the
-directories of all services, because the map's service may have been renamed. A command that repairs tables renames
-`repair.<owner>.<k>` in the same way.
+While its main loop makes progress, a run renames `<ledger root>/alive/<service>/beat.<owner>.<k>` every HEARTBEAT_SECONDS and
+thereby increments k. The content identifies the process, so that a start on the same host sees at once if the process is gone.
+A start looks in the directories of all services, because the map's service may have been renamed. A command that repairs
+tables renames `repair.<owner>.<k>` in the same way.
 """
 
 import logging
@@ -155,7 +155,7 @@ def live_owners(
 
 
 class HeartbeatWatch:
-    """Finds the live owners for a process that looks from time to time, without waiting."""
+    """Finds the live owners without waiting, for a process that looks again and again."""
 
     def __init__(self, ports: Ports, root: str, processes: Processes) -> None:
         self._ports = ports
@@ -166,8 +166,8 @@ class HeartbeatWatch:
     def look(self) -> dict[str, LiveOwner]:
         """Return the owners other than this process that may be alive.
 
-        Such an owner's heartbeat is new or has changed within WATCHED_HEARTBEATS intervals, and its process is not known to be
-        gone from this host.
+        An owner may be alive if its heartbeat is new or has changed within WATCHED_HEARTBEATS intervals, and its process is not
+        known to be gone from this host.
         """
         now = self._ports.clock.monotonic()
         before, self._seen = self._seen, {}

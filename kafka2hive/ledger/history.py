@@ -44,7 +44,7 @@ def _all(files: FileSystem, paths: LedgerPaths, directory: str, through: float) 
 
 
 def _are_successive(finals: list[tuple[int, FileStatus]]) -> bool:
-    """Return whether the epochs are successive and the files not empty. Then all snapshots in the archive are older."""
+    """Return whether the epochs are successive and no file is empty. Then all snapshots in the archive are older."""
     numbers = sorted(epoch for epoch, file in finals if file.length)
     return (
         bool(finals)
@@ -120,9 +120,9 @@ def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[Da
 class Letters:
     """The dead-letter files of a ledger, each with the bounds of event time that applied when its records were read.
 
-    Snapshots are added newest first and not kept, so memory grows only with the number of files. `oldest` is the epoch of the
-    last added snapshot; `add` ignores snapshots that are not older. Three kinds of files are left out: files of epochs above
-    `through`, files that `newest` records as lost, and files that `newest` or a later added snapshot has replayed.
+    The caller adds snapshots newest first. They are not kept, so memory grows only with the number of files. `oldest` is the
+    epoch of the last added snapshot; `add` ignores snapshots that are not older. Three kinds of files are left out: files of
+    epochs above `through`, files that `newest` records as lost, and files that `newest` or an added newer snapshot replayed.
     """
 
     def __init__(self, newest: Snapshot, through: float = math.inf) -> None:
@@ -158,17 +158,17 @@ class Letters:
 
 
 class BoundsSearch:
-    """A search for the bounds of event time that applied when the records of some files were read first.
+    """Finds the bounds of event time that applied when the records of some files were first read.
 
-    Snapshots are added newest first and not kept. `bounds` has the results so far, by the files' final paths. A file may be in
-    a later epoch than the one that read its records, because it replaces a lost file or replayed letters. A range may occur in
-    several epochs, because a topic was recreated; the nearest older one counts.
+    The caller adds snapshots newest first; they are not kept. `bounds` has the results so far, by the files' final paths. A
+    file may be in a later epoch than the one that read its records, because it replaces a lost file or replayed letters. A
+    range may occur in several epochs, because a topic was recreated; the newest of those before the file's epoch counts.
     """
 
     def __init__(self) -> None:
         self.bounds: dict[str, EventBounds | None] = {}
         self._by_origin: dict[str | OffsetRange, list[str]] = {}
-        """The paths of files by their origin in an older snapshot: a file of replayed letters, or the range of an account."""
+        """The paths of files by the origin to look for in older snapshots: a file of replayed letters, or an account's range."""
 
     def add(self, snapshot: Snapshot, wanted: Collection[DataFile]) -> None:
         """Add the next older snapshot. The search for its files in `wanted` begins with it."""
@@ -213,9 +213,9 @@ class History:
 
 
 def read_history(files: FileSystem, view: View) -> History:
-    """Read all snapshots; read again if the ledger is taken over or snapshots are archived meanwhile.
+    """Read all snapshots; start again if the ledger is taken over or snapshots are archived during the read.
 
-    Raises ServiceUnavailable if that happened during each of five reads; StorageError, and what `look` raises.
+    Raises ServiceUnavailable if that happens during each of five reads; StorageError, and what `look` raises.
     """
     for _ in range(_MOST_READS):
         try:

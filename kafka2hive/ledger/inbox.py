@@ -2,7 +2,7 @@
 
 `<ledger root>/inbox/<service>/<id>.json` is written under another name and renamed, so it appears once and whole. The owner
 records the order's id in the snapshot that carries it out, and only then moves the file to `done/`. A file that is not an
-order goes to `rejected/`. A new kind of order needs a class in Instruction, and the code in service/tables/orders.py.
+order is moved to `rejected/`. A new kind of order needs a class in Instruction, and the code in service/tables/orders.py.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class GiveUpRegistration:
 class ReplayLetters:
     """Decode dead letters again: those with this `reason`, of records since the time `since` (ISO 8601, UTC); "" selects all.
 
-    `rules` is the digest of the table's rules in the operator's map: a run with other rules must not do it.
+    `rules` is the digest of the table's rules in the operator's map: a run with other rules must not carry the order out.
     """
 
     reason: str
@@ -187,11 +187,9 @@ class Inbox:
                     return Answer.DONE
                 if self._length(draft) is not None:
                     return answer_to(error)
-                if self._has_arrived(order.id):  # a delayed rename was done in between
+                if self._has_arrived(order.id):  # a delayed rename was done between the two looks
                     return Answer.DONE
-                raise AmbiguousOutcome(
-                    "order.vanished", f"{draft} is gone and {path} is not there"
-                ) from error
+                raise AmbiguousOutcome("order.vanished", f"neither {draft} nor {path} exists") from error
             return Answer.DONE
 
         retry(self._ports, "write", self.directory, write)
@@ -202,7 +200,7 @@ class Inbox:
         return any(self._length(path) is not None for path in self._places(order_id))
 
     def _places(self, order_id: str) -> list[str]:
-        """Return where the order's file can be, in the order in which it moves."""
+        """Return the paths at which the order's file can be; the inbox, which it leaves, comes first."""
         directories = (
             self.directory,
             join(self.directory, DONE_ORDERS),
@@ -217,7 +215,7 @@ class Inbox:
             raise StateUnknown("order.no_answer", f"looking for {path}: {error}") from error
 
     def is_rejected(self, order_id: str) -> bool:
-        """Return whether an owner has put the order aside. Raises StateUnknown."""
+        """Return whether an owner has moved the order to `rejected/`. Raises StateUnknown."""
         return self._length(join(self.directory, REJECTED_ORDERS, order_name(order_id))) is not None
 
     def look(self) -> tuple[list[Order], list[Misfit], set[str]]:
@@ -244,7 +242,7 @@ class Inbox:
                 yield entry
 
     def _read(self, entry: FileStatus) -> Order | Misfit | str:
-        """Return the order, what is wrong with the file, or the order's id if its file cannot be read now."""
+        """Return the order, the misfit, or the order's id if its file cannot be read now."""
         parsed = parse_order_name(entry.name)
         if parsed is None or entry.is_directory or entry.length > MOST_BYTES:
             return Misfit(entry.name, "order.foreign", "it does not have the name and size of an order")

@@ -116,7 +116,7 @@ def _discard(ports: Ports, *paths: str) -> None:
 def _outcome(
     files: FileSystem, paths: LedgerPaths, directory: str, texts: Mapping[str, bytes], failure: StorageError
 ) -> Answer:
-    """Return DONE if this ledger is in place, because a rename was done although it returned an error.
+    """Return DONE if this ledger is in place, because the rename was done although it returned an error.
 
     Raises ManualActionRequired if a different ledger is in place.
     """

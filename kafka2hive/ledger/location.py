@@ -95,8 +95,8 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
 def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
     """Raise ManualActionRequired if the marker names a ledger that is gone, because init would silently start over (R1).
 
-    After the marker is read, the table's directory is checked again, because another start may have created both meanwhile.
-    Raises AmbiguousOutcome (no answer).
+    The table's directory is checked after the marker is read, because another start may be creating both. Raises
+    AmbiguousOutcome (no answer).
     """
     try:
         owner = read_marker_file(files, location)
@@ -158,7 +158,7 @@ def accept_location(ports: Ports, owned: OwnedLedger, location: str) -> OwnedLed
 
 
 def _refuse_staged_files(ports: Ports, owned: OwnedLedger, staging: str) -> None:
-    """Raise AmbiguousOutcome if a staged file is left, because later starts do not clean this directory up."""
+    """Raise AmbiguousOutcome if this ledger has a staged file left here, because later starts do not clean this directory."""
     tag = ledger_tag(owned.state.ledger_id)
     try:
         names = children(ports.files, staging)

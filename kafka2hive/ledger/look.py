@@ -55,7 +55,7 @@ class View:
 def look(
     files: FileSystem, paths: LedgerPaths, notice: Callable[[Generation], None] = lambda generation: None
 ) -> View:
-    """Read the newest snapshot. `notice` gets the generation first, even if the snapshot cannot be read then.
+    """Read the newest snapshot. `notice` is called with the generation before that, even if the read then fails.
 
     Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or the owner changed during each of five reads).
     """
@@ -146,7 +146,7 @@ def read_state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
 def impossible_ledger(path: str, what: str) -> ManualActionRequired:
     """Return the STOP for a ledger that the protocol cannot produce.
 
-    Its remedy may say that no file was changed: a take-over (R2) before it has renamed only the directory.
+    The remedy can say that no file was changed, because a take-over (R2) before the read has only renamed the directory.
     """
     return ManualActionRequired(
         "ledger.impossible", f"{path}: {what}", "list the path with `hdfs dfs -ls -R`; no file was changed"

@@ -49,8 +49,8 @@ class OwnedLedger:
             raise Kafka2HiveError(
                 "ledger.spent",
                 f"{self.paths.table}: a commit of epoch {self.next_epoch} of generation {self.generation.number} was tried"
-                " before; only another take-over can tell whether it succeeded",
-                "report it: a bug; nothing was changed, the next start re-acquires ownership",
+                " before; only another take-over can find out whether it succeeded",
+                "please report this bug; nothing was changed, and the next start takes the table over again",
             )
 
     @property
@@ -80,7 +80,7 @@ class OwnedLedger:
 
 
 def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatus, ...]:
-    """List the generation directory, to find out whether an operation was done that got no clear answer.
+    """List the generation directory, to find out whether an operation was done although its answer was unclear.
 
     Raises Fenced if the directory is gone (another start took the table over, I2), StateUnknown if the NameNode does not
     answer.

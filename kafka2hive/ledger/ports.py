@@ -93,8 +93,8 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
     """Call `attempt` until it returns DONE. `step` and `path` are for messages.
 
     Raises AmbiguousOutcome (R0) if the tries are used up, and TableError if the step was blocked too often. If `attempt`
-    raises StateUnknown (a read without a response), the whole attempt is repeated: it notices if the step was done meanwhile.
-    All other errors of `attempt` (Fenced, ManualActionRequired, AmbiguousOutcome) pass through.
+    raises StateUnknown (a read without a response), it is called again, and must notice if the step was done before. All
+    other errors of `attempt` (Fenced, ManualActionRequired, AmbiguousOutcome) pass through.
     """
     waits = ports.retry_policy.waits()
     blocked = 0

@@ -1,6 +1,6 @@
 """Move the files of a committed snapshot to where readers see them, and hide the dead letters that it replaces: R6, R11.
 
-Only this code puts files into final places (W3). It may be repeated: it finds a moved file at its final place.
+Only this code puts files into their final places (W3). It may be repeated, because it finds a moved file at its final place.
 """
 
 import functools
@@ -36,7 +36,7 @@ def find(files: FileSystem, table: str, file: DataFile) -> FileState | ManualAct
 def classify(
     table: str, file: DataFile, staged: int | None, final: int | None
 ) -> FileState | ManualActionRequired:
-    """Return the same as `find`, from the lengths in bytes at both places; None means that the place has no file.
+    """Return the result of `find` for the lengths in bytes at both places; None means that the place has no file.
 
     If the final file has the right length, a staged file is junk of a delayed create.
     """
@@ -59,7 +59,7 @@ def classify(
 
 
 def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRequired:
-    """Return the STOP of one file. Its commands name only this table, because a live run may own the service's others."""
+    """Return the STOP of one file. Its commands name only this table, because a live run may own the service's other tables."""
     ranges = ", ".join(map(str, file.ranges))
     recover = f"kafka2hive recover --table {table}"
     return ManualActionRequired(
@@ -112,8 +112,8 @@ def hide_replayed(ports: Ports, owned: OwnedLedger) -> None:
     """Rename the dead-letter files that this epoch replaces to their hidden names (R11), after the promote.
 
     Before: readers see both the letters and the rows that replace them. After: only the rows. A crash leaves some files
-    visible; a second call hides the rest. If a file is at neither place, somebody's retention has deleted it, and it counts as
-    hidden. Raises AmbiguousOutcome, TableError.
+    visible; a second call hides the rest. A file that is at neither place was deleted by somebody's clean-up job, and counts
+    as hidden. Raises AmbiguousOutcome, TableError.
     """
 
     def hide(path: str) -> None:

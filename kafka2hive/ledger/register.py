@@ -45,9 +45,9 @@ def register(
 ) -> RegistrationResult:
     """Add each partition of `unregistered` to Hive and compare its location, unless `checked` has it (compared before).
 
-    They may be of data and dead-letter tables. Unpartitioned tables (path '') count as registered. A call may be repeated, also
-    after a crash, which leaves some partitions added. Hive's errors are in the result, not raised. After the first outage Hive
-    is not asked again, so a server that hangs costs one time limit.
+    The partitions may be of data and dead-letter tables; an unpartitioned table (path '') counts as registered. A call may be
+    repeated, also after a crash, which leaves some partitions added. Hive's errors are in the result, not raised. After the
+    first outage Hive is not asked again, so a server that hangs costs one time limit.
     """
     work = _Work(metastore, checked)
     work.registered.update(partition for partition in unregistered if not partition.path)
@@ -77,7 +77,7 @@ class _Work:
         self.outage: MetastoreUnavailable | None = None
 
     def add(self, batch: Sequence[HivePartition]) -> None:
-        """Add all by one statement; if Hive refuses it, halve the batch until each refused partition is alone."""
+        """Add the whole batch by one statement; if Hive refuses it, halve the batch until each refused partition is alone."""
         if self.outage:
             self.unavailable.update(batch)
             return
@@ -98,7 +98,7 @@ class _Work:
                 self._compare(partition)
 
     def _compare(self, partition: HivePartition) -> None:
-        """Compare the partition's location: IF NOT EXISTS accepts one at another location, which would hide the rows."""
+        """Compare the locations: ADD IF NOT EXISTS keeps a partition at another location, which would hide the rows."""
         if partition in self._checked:
             self.registered.add(partition)
             return
@@ -112,7 +112,9 @@ class _Work:
         except MetastoreRefused as error:
             self.refused[partition] = str(error)
         else:
-            if where is None:  # somebody dropped it since, so it stays a pending registration
+            if (
+                where is None
+            ):  # somebody has dropped the partition since it was added, so it stays a pending registration
                 self.unavailable.add(partition)
             elif same_location(where, partition.location):
                 self.registered.add(partition)
@@ -122,7 +124,7 @@ class _Work:
                 self.misplaced[partition] = where
 
     def _set_location(self, partition: HivePartition) -> None:
-        """Tell Hive where the ledger has the partition, which Hive has at its early place or its home (K6)."""
+        """Set Hive's location to the ledger's; Hive has the partition at the other of its two places (K6)."""
         try:
             self._metastore.set_location(partition)
         except MetastoreUnavailable as error:
@@ -140,11 +142,15 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class LocationCheck:
-    """What a look at locations met.
+    """The result of a look at the locations of watched partitions.
 
-    `right` are not at the place that the ledger has left or not reached; `corrected` were, and are set right; `put_back` were,
-    and stay so until the snapshot is committed that stops their time (K8).
-    `outage` is the first error; the partitions after it were not looked at.
+    A partition has two places, its early place and its home. The ledger has it at one of them; the other one is wrong.
+
+    - `right`: Hive does not have it at the wrong place.
+    - `corrected`: Hive had it at the wrong place, and its location has been set to the right one.
+    - `put_back`: Hive has it at the wrong place, until a snapshot without its `right_since` is committed (K8).
+    - `refused`: Hive refused the request, for the reason that is the value.
+    - `outage`: the first error; the partitions after it were not looked at.
     """
 
     right: frozenset[HivePartition] = frozenset()
@@ -160,11 +166,11 @@ def keep_locations(
     is_watched: Callable[[HivePartition], bool] = lambda partition: True,
     is_counted: Callable[[HivePartition], bool] = lambda partition: False,
 ) -> LocationCheck:
-    """Compare the location of each watched partition, and set it again if somebody put it back (K7).
+    """Compare the location of each watched partition, and correct it if somebody has put it back (K7).
 
     Partitions that Hive does not have, or has elsewhere, stay as they are: somebody dropped or moved them on purpose. A
-    partition for which `is_watched` is false when its turn comes is left out, and one whose time runs (`is_counted`) is not
-    set yet. It may be repeated at any time; a crash leaves some corrected.
+    partition is left out if `is_watched` is false when its turn comes. If `is_counted` is true (the ledger has its
+    `right_since`), its location is not corrected yet. A call may be repeated at any time; a crash leaves some corrected.
     """
     right: set[HivePartition] = set()
     corrected: set[HivePartition] = set()

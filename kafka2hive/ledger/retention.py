@@ -26,15 +26,17 @@ from kafka2hive.storage.port import FileStatus, StorageError, children
 KEEP_SECONDS = 86_400.0
 """How long the files stay after Hive has dropped their partition: a query that began before may still read them."""
 MOST_DROPPED = 200
-"""How many dropped partitions a snapshot may list: each line is repeated by every epoch until the files are deleted."""
+"""How many dropped partitions a snapshot may list: every epoch repeats each line until the files are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropLook:
-    """What a look for dropped partitions met in Hive.
+    """The result of a look for dropped partitions in Hive.
 
-    `gone`: Hive does not have them. `present`: Hive has them at a place of the ledger. `refused`: Hive does not answer about
-    them, or has them elsewhere, and why. `outage` is the first error; partitions after it were not looked at.
+    - `gone`: Hive does not have the partition.
+    - `present`: Hive has it at one of its two places.
+    - `refused`: Hive refused a request, or has it elsewhere; the value says which.
+    - `outage`: the first error; the partitions after it were not looked at.
     """
 
     gone: frozenset[HivePartition] = frozenset()
@@ -69,7 +71,7 @@ def look_for_dropped(metastore: PartitionDropper | None, dropped: Iterable[HiveP
 
 
 def drop_from_hive(metastore: PartitionDropper, present: Iterable[HivePartition]) -> DropLook:
-    """Drop the partitions that a look met in Hive, and look again (E3). A second call changes nothing."""
+    """Drop the partitions that a look found in Hive, and look again (E3). A second call changes nothing."""
     asked: list[HivePartition] = []
     refused: dict[HivePartition, str] = {}
     for home in sorted(present):
@@ -88,9 +90,9 @@ def drop_from_hive(metastore: PartitionDropper, present: Iterable[HivePartition]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The partitions that have no files of this ledger left, how many files were deleted, and the files of others there.
+    """The partitions that have no files of this ledger left, how many files were deleted, and the files of others.
 
-    `error` is why not all were deleted.
+    `error` is the storage error that ended the deletion early, None if there was none.
     """
 
     cleared: tuple[HivePartition, ...] = ()
@@ -106,7 +108,10 @@ def _is_over(dropped: DroppedPartition, now: float, keep_seconds: float) -> bool
 
 @dataclass(frozen=True, slots=True)
 class _Emptied:
-    """How many files of one partition were deleted, whether none is left, and what others left there."""
+    """How many files of one partition were deleted, and the files of others.
+
+    `is_clear` says that the listings showed no data file or certificate of this ledger, so that none had to be deleted.
+    """
 
     files: int
     is_clear: bool
@@ -116,7 +121,7 @@ class _Emptied:
 def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, success_file: str) -> _Emptied:
     """Delete the ledger's files of a dropped partition at both of its places, then its directories that are empty (E4).
 
-    Files of others stay, and so do their directories. A call after a crash deletes the rest. Raises StorageError.
+    Files of others stay, and so do the directories with such files. A call after a crash deletes the rest. Raises StorageError.
     """
     deleted, is_clear, foreign = 0, True, list[str]()
     for place in _places(dropped.partition):
@@ -135,7 +140,7 @@ def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, succ
 
 
 def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
-    """Return whether this ledger wrote the file into a partition: data of epochs up to `through`, a certificate, a text."""
+    """Return whether this ledger wrote the file: data of epochs up to `through`, a certificate, or a retirement's text file."""
     tag = ledger_tag(state.ledger_id)
     data, stage = DataFileName.parse(child.name) or (None, "")
     if data is not None:
@@ -151,8 +156,8 @@ def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
 class Retention:
     """Drops the expired partitions of one table, whose ledger this process owns. `owned` is its state after each step.
 
-    Without a `metastore`, Hive never learnt of the partitions. Each step raises as `publish`; a crash between two of them leaves
-    partitions that are recorded as dropped, with which the next process goes on.
+    Without a `metastore`, Hive never learnt of the partitions. Each step raises as `publish` does; a crash between two steps
+    leaves partitions that are recorded as dropped, and the next process goes on with them.
     """
 
     def __init__(
@@ -170,7 +175,7 @@ class Retention:
         self._keep_seconds = keep_seconds
 
     def expire(self, before_ms: int, homes: Iterable[HivePartition]) -> frozenset[HivePartition]:
-        """Record what has expired, and which of the `homes` are dropped from now on, at most MOST_DROPPED (E2). Return these."""
+        """Record what has expired, and drop `homes` from now on, at most MOST_DROPPED at a time (E2). Return the dropped ones."""
         state = self.owned.state
         room = max(MOST_DROPPED - len(state.dropped), 0)
         dropped = frozenset(sorted(homes)[:room])
@@ -179,9 +184,9 @@ class Retention:
         return dropped
 
     def drop(self, now: float) -> tuple[DropLook, ...]:
-        """Drop from Hive what it still has, and record the looks (E3). `now` is in Unix seconds.
+        """Drop the partitions that Hive still has, and record the looks (E3). `now` is in Unix seconds.
 
-        That Hive has a partition again is recorded before the statement is sent: a crash in between would hide it.
+        If Hive has a partition again, this is recorded before the statement is sent: a crash in between would hide it.
         """
         look = look_for_dropped(self._metastore, (each.partition for each in self.owned.state.dropped))
         self._record(look, now)
@@ -199,10 +204,10 @@ class Retention:
             self._publish(Expiry(gone=gone, gone_at=utc_text(now), back=back))
 
     def delete(self, looks: Iterable[DropLook], now: float) -> Removal:
-        """Delete the files of partitions that Hive has not had for the time to keep them, and record which have none left (E4).
+        """Delete the files of partitions that Hive has not had for `keep_seconds`, and record which have none left (E4).
 
-        `looks` are those of `drop` just before: only partitions that they met absent are deleted. A storage error leaves the
-        rest to the next call.
+        `looks` are the results of the `drop` just before: only partitions that Hive did not have then are deleted. A storage
+        error leaves the rest to the next call.
         """
         absent = frozenset[HivePartition]().union(*(look.gone for look in looks))
         cleared = set[HivePartition]()
@@ -249,7 +254,7 @@ def _delete_empty(ports: Ports, directory: str, table_location: str) -> None:
             if children(ports.files, directory):
                 return
             ports.files.delete(directory)
-        except StorageError as error:  # somebody has put a file there since
+        except StorageError as error:  # such as if somebody has just put a file there
             log.debug("%s stays: %s", directory, error)
             return
         directory = parent(directory)

@@ -21,11 +21,11 @@ from kafka2hive.model.text import unix_seconds, utc_text
 from kafka2hive.storage.port import AlreadyExists, FileStatus, FileSystem, StorageError, children, write_file
 
 FRESH_SECONDS = 60.0
-"""A look counts for so long: what it says may change at any moment."""
+"""How long a look counts: Hive's location may change at any moment."""
 MOST_RETIRED = 20
-"""How many partitions one snapshot retires: a listing of both places and a read of the ledger's history for each."""
+"""How many partitions one snapshot retires: each costs a listing of both its places and a read of the ledger's history."""
 MOST_DELETES = 1_000
-"""How many files are deleted at a time, so that no epoch waits long."""
+"""How many files one call deletes, so that no epoch waits long."""
 
 FooterOf = Callable[[FileStatus], Footer | None]
 """Reads the footer of a data file. Raises StorageError."""
@@ -33,9 +33,10 @@ FooterOf = Callable[[FileStatus], Footer | None]
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """What looks at Hive's locations of moved partitions met since the last call.
+    """The results of the looks at Hive's locations of moved partitions since the last call.
 
-    `right`: not at the early place, and when that was asked (Unix seconds). `put_back`: at the early place.
+    - `right`: the location was not at the early place; the value is the time of the look (Unix seconds).
+    - `put_back`: the location was at the early place.
     """
 
     right: Mapping[HivePartition, float] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Looks:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Why partitions whose time is over are not retired, and how many early files were deleted."""
+    """Why due partitions are not retired, and how many early files were deleted."""
 
     problems: tuple[TableError, ...] = ()
     deleted: int = 0
@@ -68,10 +69,11 @@ def keep_places(
     footer_of: FooterOf,
     publish: Callable[[PlaceUpdate], OwnedLedger],
 ) -> Keeping:
-    """Record the looks, retire what was right for `keep_seconds`, and delete early files of retired partitions.
+    """Record the looks, retire due partitions, and delete early files of retired partitions.
 
-    `now` is in Unix seconds. `publish` commits a change. A crash before the commit changes nothing; after it, the next call
-    goes on with the deletion. Raises as `publish`.
+    A partition is due if no look has found Hive's location at its early place for `keep_seconds`. `now` is in Unix seconds.
+    `publish` commits a change. A crash before the commit changes nothing; after it, the next call goes on with the deletion.
+    Raises as `publish` does.
     """
     before = delete_retired(ports, owned, footer_of)
     change, problems = _update(ports, owned, looks, keep_seconds, now, before.cleared, footer_of)
@@ -92,7 +94,7 @@ def _update(
     cleared: frozenset[HivePartition],
     footer_of: FooterOf,
 ) -> tuple[PlaceUpdate | None, list[TableError]]:
-    """Return what the next snapshot must say, None if it is what the newest one says, and the errors of keep_places."""
+    """Return the change for the next snapshot, None if there is none, and the problems for the result of keep_places."""
     state = owned.state
     counted = counted_partitions(state)
     fresh = {
@@ -113,7 +115,7 @@ def _update(
             log.warning("%s is not retired yet: %s", each.early, error)
         else:
             retired.append(each.partition)
-    pending = frozenset(state.unregistered)  # R8 compares these, too, and sets them without a word
+    pending = frozenset(state.unregistered)  # R8 may correct their locations without a look that is recorded
     right = frozenset(p for p in fresh if p in moved and p not in counted | pending)
     put_back = looks.put_back & counted
     if not (right or put_back or retired or cleared):
@@ -136,10 +138,10 @@ def _is_over(moved: MovedPartition, at: float, keep_seconds: float) -> bool:
 def _refuse_changed_home(
     files: FileSystem, owned: OwnedLedger, moved: MovedPartition, footer_of: FooterOf
 ) -> None:
-    """Raise TableError unless the compacted files are whole at home: their rows are nowhere else once the early ones are gone.
+    """Raise TableError unless the compacted files are whole at home, because only they have the rows once the early files go.
 
-    The end of each is read, because a listing has the length of a file whose blocks are lost, too. A line that began again with
-    late data, because the ledger of the move was reset, has neither. Raises StorageError.
+    The end of each file is read, because a listing shows the full length even of a file whose blocks are lost. After a reset,
+    a `moved` line that began with late data has neither compacted nor early files of this ledger. Raises StorageError.
     """
     compacted = _compacted(files, owned, moved)
     at_home = {child.path: child for child in children(files, moved.partition.location)}
@@ -152,9 +154,9 @@ def _refuse_changed_home(
     if changed or (not compacted and _own_files(children(files, moved.early), owned.state, moved.epoch)):
         raise TableError(
             "compact.home_changed",
-            f"{changed[0] if changed else moved.partition.location} is not there as compaction wrote it, so the files at"
-            f" {moved.early} stay: they have its rows",
-            f"restore it from a backup, or leave it so; `kafka2hive verify --table {owned.state.table}` names what is missing",
+            f"{changed[0] if changed else moved.partition.location} is not as compaction wrote it, so the files at"
+            f" {moved.early}, which have the same rows, are kept",
+            f"restore it from a backup, or keep both; `kafka2hive verify --table {owned.state.table}` names what is missing",
         )
 
 
@@ -183,10 +185,10 @@ def _compacted(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> 
 
 
 def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Deletion:
-    """Delete files at the places that the newest snapshot has retired, at most MOST_DELETES.
+    """Delete the early files of the partitions that the newest snapshot has retired, at most MOST_DELETES.
 
-    First the text file is put there, which makes a query at this place fail and holds the footers of all files that are
-    deleted. Storage errors, and a home that changed since the commit, are logged: the next call goes on.
+    Before that, a text file is put there: it makes queries at this place fail, and has the footers of all files that will be
+    deleted. A storage error, or a home that has changed since the commit, is logged, and the next call tries again.
     """
     cleared: set[HivePartition] = set()
     deleted = 0
@@ -194,7 +196,7 @@ def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Del
         try:
             present = children(ports.files, each.early)
             own = _own_files(present, owned.state, each.through)
-            if own:  # the commit may be long ago
+            if own:  # the home is checked again, because the commit may be long ago
                 home = MovedPartition(partition=each.partition, early=each.early, epoch=each.through, late=0)
                 _refuse_changed_home(ports.files, owned, home, footer_of)
             mark = RetirementName(ledger_tag(owned.state.ledger_id), each.epoch)
@@ -229,9 +231,9 @@ def _own_files(present: Iterable[FileStatus], state: Snapshot, through: int) -> 
 def _put_mark(
     ports: Ports, retired: RetiredPartition, mark: RetirementName, own: list[FileStatus], footer_of: FooterOf
 ) -> None:
-    """Put the text file in place.
+    """Put the text file in place. Raises StorageError.
 
-    It is renamed to its name when it is whole, and never replaced, so no late call leaves an empty one. Raises StorageError.
+    It is written under a draft name, then renamed, and never replaced, so a delayed RPC cannot leave an empty one.
     """
     footers = ports.concurrency.map(footer_of, own)
     text = retirement_text(retired, list(zip(own, footers, strict=True)))
@@ -247,7 +249,7 @@ def _put_mark(
 
 
 def retirement_text(retired: RetiredPartition, files: list[tuple[FileStatus, Footer | None]]) -> bytes:
-    """Return the text for people who meet it, and the names, lengths and footers of the files, for a rebuilt ledger."""
+    """Return the text file: lines for people who read it, then names, lengths and footers of the files, to rebuild a ledger."""
     home = retired.partition
     values = ", ".join(f"{name}='{value}'" for name, value in parse_partition_path(home.path))
     lines = [
@@ -288,9 +290,9 @@ def retired_files(path: str, text: bytes) -> list[RetiredFile]:
 
 
 def is_retired(state: Snapshot, file: DataFile) -> bool:
-    """Return whether a `retired` line of this snapshot has a committed file, so that it may be gone.
+    """Return whether a `retired` line of this snapshot covers a committed file, so that the file may be gone.
 
-    Nothing else proves it: a file at an early place that no line has is one that must be promoted, or a loss.
+    Nothing else proves it: an early file that no such line covers must be promoted, or is a loss.
     """
     name, _ = DataFileName.parse(base_name(file.final)) or (None, "")
     place = file.hive_partition.location
@@ -300,7 +302,10 @@ def is_retired(state: Snapshot, file: DataFile) -> bool:
 
 
 def was_retired(files: FileSystem, state: Snapshot, file: DataFile) -> bool:
-    """Return whether a committed file was retired now or earlier: the text file stays when the line ends. Raises StorageError."""
+    """Return whether a committed file is or was retired: the text file stays after the `retired` line ends.
+
+    Raises StorageError.
+    """
     place = file.hive_partition
     name, _ = DataFileName.parse(base_name(file.final)) or (None, "")
     if file.kind is not FileKind.DATA or name is None or not is_early_place(place.location, place.path):

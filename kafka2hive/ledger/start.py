@@ -23,7 +23,7 @@ from kafka2hive.storage.port import Denied, FileSystem, NotFound, StorageError
 class Owners:
     """The owner names of this process. `make` returns `<host>-<pid>-<uuid>` with a new uuid; `made` has all names so far.
 
-    Names are compared with their uuid, because another process may have had the same host and process id.
+    Whole names are compared, because another process may have had the same host and process id.
     """
 
     make: Callable[[], str]
@@ -48,7 +48,7 @@ class StartRequest:
     - `location`: the table's directory in the map; None: the ledger's location.
     - `keep`: how many final snapshots stay outside the archive.
     - `before_roll_forward`: called after each take-over; returns the final paths of files that are given up as lost. If it
-      raises, a pending epoch stays pending, and a STOP because of a lost file stays in force.
+      raises, a pending epoch stays pending, and so does the STOP if one of its files is lost.
     """
 
     paths: LedgerPaths
@@ -107,9 +107,9 @@ def take_over(
 ) -> OwnedLedger:
     """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
 
-    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over. If a newer generation is there, it
-    depends on who made it: another process, then this start has lost; or an earlier attempt of this process whose rename came
-    late (its owner is in `own_names`), then the outcome is ambiguous.
+    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over. If there is another generation, this
+    start has lost against the process that made it; but if an earlier attempt of this process made it by a delayed rename (its
+    owner is in `own_names`), the outcome is ambiguous.
     Before: one generation directory, of any owner. After: the same directory under a name of this owner. A crash leaves one
     of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).
     """
@@ -156,8 +156,8 @@ def _take_over_failure(
 ) -> Kafka2HiveError:
     """Return the error of an attempt whose new directory is missing (R3).
 
-    If a different generation is there, the start has lost. If the old generation is there, the rename failed, or a lost
-    response hides that it will still be done (R0).
+    If the ledger has a different generation, the start has lost. If it has the old one, the rename failed, or will still be
+    done because it was delayed (R0).
     """
     try:
         present = the_generation(files, paths)
@@ -180,8 +180,8 @@ def _other_generation(paths: LedgerPaths, present: Generation, own_names: Contai
     if present.owner in own_names:
         return AmbiguousOutcome(
             "ledger.late_take_over",
-            f"{paths.generation(present)}: the rename of an earlier attempt of this process was delayed, and took"
-            f" {paths.table} over now",
+            f"{paths.generation(present)}: the rename of an earlier attempt of this process was delayed, and has now taken"
+            f" {paths.table} over",
         )
     return TakeOverLost(
         "ledger.lost", f"{paths.table} was taken over by {present.owner} ({present.name}) first"

@@ -123,8 +123,8 @@ class MovedPartition:
     """A Hive partition that compaction moved to its home in `epoch`; its early files are still at `early`.
 
     `late` is the newest epoch with late data at the home, 0 without late data; then both places hold the same rows.
-    `right_since` is the time of the first look since which every look has found Hive's location at the home. It is "" before
-    the first look, and after somebody set the location back to the early place.
+    `right_since` is the time of the first look since which no look has found Hive's location at the early place. It is ""
+    before that look, and after somebody has set the location back.
     """
 
     partition: HivePartition

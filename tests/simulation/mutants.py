@@ -1765,7 +1765,7 @@ MUTANTS = (
         "a partition is dropped twice",
         EXPIRY,
         (
-            '    reasons.update((each.partition.path, "its dropping is under way") for each in state.dropped)\n',
+            '    reasons.update((each.partition.path, "it is already being dropped") for each in state.dropped)\n',
             "",
         ),
     ),

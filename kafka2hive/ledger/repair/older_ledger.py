@@ -1,6 +1,6 @@
 """Detect a ledger that is older than its table's files, because somebody restored a backup. A run would duplicate records.
 
-The names of data files and certificates show it: they contain the ledger's generation and epoch, which only grow.
+The names of data files and certificates show this: they contain the ledger's generation and epoch, which only grow.
 """
 
 import re
@@ -24,7 +24,7 @@ from kafka2hive.model.paths.table_directory import (
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
-"""How many Hive partitions are listed of each kind: those of the newest snapshot (greatest names), homes, early places."""
+"""How many directories of each kind are listed: Hive partitions of the newest snapshot, next homes, next early places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
     It lists the directories in which a newer ledger would have left files: the staging directory, the Hive partitions of the
-    newest snapshot and those with the greatest names, the homes of the early partitions that are compacted next, and the
+    newest snapshot and the one with the greatest name, the homes of the early partitions that are compacted next, and the
     early places that are retired next. If a file seems too new, the ledger is read again, because a live owner may have
-    committed meanwhile. Raises AmbiguousOutcome (no answer).
+    committed in the meantime. Raises AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -113,7 +113,7 @@ def _traces(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
 
 
 def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
-    """Yield the files on the way from the location to the Hive partition with the greatest name, at home and early."""
+    """Yield the files in the Hive partition with the greatest name and in its parents, for homes and for early places."""
     unlisted = [location]
     while unlisted:
         listing = _children(ports, unlisted.pop())
@@ -137,5 +137,5 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
 
 
 def _by_number(path: str) -> list[str | int]:
-    """Return a sort key that puts `hr=9` before `hr=10`: texts and numbers by turns, so that any two paths compare."""
+    """Return a sort key that puts `hr=9` before `hr=10`. Texts and numbers alternate, so that any two paths compare."""
     return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"([0-9]+)", path))]

@@ -24,8 +24,8 @@ def placed_staged(
 ) -> Snapshot:
     """Return the rebuilt pending snapshot with final places for its staged files, whose footers name only homes.
 
-    A partition's files go to the place of its `visible` files, or to its home if it has `compacted` files. A partition without
-    visible files begins at the place where a run would begin it now.
+    A partition's files go to the place of its `visible` files, or to its home if it has `compacted` files. The files of a
+    partition without visible files go to the place that a run would choose now.
     """
     visible = list(visible)
     moved = {file.hive_partition.path for file in compacted}
@@ -59,7 +59,7 @@ def with_rebuilt_places(
     because their partition is still early. The certificates of early partitions are lost.
 
     - `closes`: the ends of the partitions' periods by path.
-    - `retired`: the epochs of retired early places by path; `base` names the files there, which may be deleted.
+    - `retired`: the epochs of retired early places by path; `base` names the early files there, which may already be deleted.
     - `before`: the rebuilt snapshot before this one, whose early, moved and retired partitions are carried on.
 
     Raises ManualActionRequired (`rebuild.compacted`: a move was only half promoted; `rebuild.retired`: rows are gone).

@@ -69,7 +69,7 @@ class CommittedTask:
         return next((f.footer.accounts for f in self.files if f.footer.accounts is not None), None)
 
     def doubt(self) -> str | None:
-        """Return why the files do not prove that all rows are there; None if they prove it."""
+        """Return why the files do not prove that all rows of the task exist; None if they prove it."""
         if any(f.footer.replay for f in self.every_file):
             return "its dead letters were replayed"
         accounts = self.accounts
@@ -121,8 +121,8 @@ def _with_staged(
 ) -> list[CommittedTask]:
     """Return all attempts, and add the committed staged files: those of the newest epoch with a visible file.
 
-    If a task has a visible file, only the attempt of that file is committed. Otherwise any whole attempt of the same plan may
-    stand for the task. Two files that were refetched in one epoch are two attempts of task 0.
+    If a task has a visible file, only the attempt of that file is committed. Otherwise any complete attempt of the same plan
+    may count as the task's. Two files that were refetched in one epoch are two attempts of task 0.
     """
     visible = {a.first.attempt: a for a in attempts if a.epoch == newest}
     plans = {a.first.planned_at_ms for a in visible.values()}
@@ -206,7 +206,7 @@ class LostLedger:
 
 @dataclass(frozen=True, slots=True)
 class UnprovenRange:
-    """Offsets below the rebuilt positions without proof that all their rows are there; `why` says what is missing."""
+    """Offsets below the rebuilt positions without proof that all their rows exist; `why` says what is missing."""
 
     range: OffsetRange
     why: str
@@ -252,7 +252,7 @@ def rebuild(
     if open_ranges:
         ranges = "; ".join(f"{item.range}: {item.why}" for item in open_ranges)
         raise ManualActionRequired(
-            "rebuild.unproven", f"{lost.table}: rows may be missing of {ranges}", _remedy(open_ranges)
+            "rebuild.unproven", f"{lost.table}: rows may be missing from {ranges}", _remedy(open_ranges)
         )
     final_tasks, pending_tasks = _by_state(tasks, newest)
     names = {(f.name.generation, f.name.epoch) for f in (*files, *compacted)} | set(used)
@@ -329,7 +329,7 @@ def _snapshot(
     starts: Mapping[TopicPartition, int],
     before: Snapshot | None,
 ) -> Snapshot:
-    """Return a snapshot as if one epoch had read all ranges of the tasks from `starts` on. Unproven offsets become gaps."""
+    """Return the snapshot of an epoch that read all ranges of the tasks, from `starts` on. Unproven offsets become gaps."""
     ends = dict(starts)
     for r in sorted(r for task in tasks for r in task.ranges):
         ends[r.topic_partition] = r.end

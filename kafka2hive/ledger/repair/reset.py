@@ -1,7 +1,7 @@
 """Start a table over: rename its ledger into the archive (docs/protocol.md, Starting a table over).
 
-Before `put_away` the ledger is unchanged. After it the table's directory lacks a generation, which is a STOP for every start.
-`end_reset` moves the directory away; then the table is without a ledger, as before the first init.
+Before `put_away` the ledger is unchanged. After it, the table's directory has no generation, which is a STOP for every start.
+`end_reset` moves the directory away; then the table has no ledger, as before the first init.
 """
 
 from dataclasses import asdict, dataclass
@@ -54,7 +54,7 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
     """Write the record to `<archive>/reset/<table>/<id>` and rename this owner's generation directory into it.
 
     The rename also fences, because it removes all paths that any owner has into the ledger. A crash before the rename leaves
-    the record, which is not read without the directory beside it. Raises Fenced, AmbiguousOutcome, TableError.
+    the record, which is read only if the generation directory is next to it. Raises Fenced, AmbiguousOutcome, TableError.
     """
     files, home = ports.files, owned.paths.reset(record.id)
     target = join(home, owned.generation.name)
@@ -100,12 +100,12 @@ def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | Non
 
 
 def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int:
-    """Move the staging directory, the archived snapshots, and with `move_data` the visible files. Return how many renames.
+    """Move the staging directory, the archived snapshots, and with `move_data` the visible files. Return the number of renames.
 
-    A rename never leaves the directory tree, which may be an encryption zone. The staging directory moves first, so that a
-    delayed promote cannot find its source. A second call moves what remains. Raises ManualActionRequired (two files have the
-    same name, or the table has a ledger again), Fenced (another call has ended the reset), AmbiguousOutcome, TableError,
-    StorageError.
+    A rename never leaves the table's or the ledger's directory tree, which may be an encryption zone. The staging directory
+    moves first, so that a delayed promote cannot find its source. A second call moves what remains. Raises
+    ManualActionRequired (two files have the same name, or the table has a ledger again), Fenced (another call has ended the
+    reset), AmbiguousOutcome, TableError, StorageError.
     """
     refuse_ledger(ports.files, paths)
     aside = reset_aside(record.location, record.id)

@@ -115,7 +115,7 @@ class Repair(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay(_CommonParts):
-    """Dead-letter files that were `replayed`: `files` hold the rows and the dead letters that their letters became.
+    """Dead-letter files that were `replayed`, and the `files` with the rows and dead letters that their letters became.
 
     `running` is the progress of the replay by order, including this epoch; None for a replay by a command. `closes` and `moved`
     are as in DataEpoch.
@@ -130,14 +130,14 @@ class Replay(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationUpdate(_CommonParts):
-    """Only Hive's answers. Partitions in `forgotten` never become pending registrations again."""
+    """Only results of registrations. Partitions in `forgotten` never become pending registrations again."""
 
     forgotten: tuple[ForgottenRegistration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewColumns(_CommonParts):
-    """Columns that the table has in addition to the map's. They are committed before Hive's table or any file has them."""
+    """Columns that the table gets in addition to the map's. They are committed before Hive's table or any file has them."""
 
     added: tuple[AddedColumn, ...]
 
@@ -185,7 +185,7 @@ class Expiry(_CommonParts):
     """What expires, and the results of looks for dropped partitions in Hive (E1 to E4). Partitions are at their homes.
 
     - `expired_before_ms`: rows of periods that ended at or before it have expired; 0 keeps the state's value.
-    - `dropped`: expired partitions that are to be dropped from Hive, and deleted, from now on.
+    - `dropped`: expired partitions that `retain` drops from Hive and then deletes, from now on.
     - `gone`: dropped partitions that Hive did not have at the time `gone_at` (ISO-8601 UTC).
     - `back`: dropped partitions that Hive had again.
     - `cleared`: dropped partitions whose files are deleted.

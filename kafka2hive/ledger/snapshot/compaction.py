@@ -90,9 +90,9 @@ def _add(early: dict[str, EarlyPartition], file: DataFile, epoch: int, closes: M
 def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot:
     """Return `after`, whose files are set already, with the moved partitions that get data at their homes in this epoch.
 
-    From then on the two places of such a partition have different rows, so its location must be watched (K7). It is a pending
-    registration again, and R8 may find its location put back, so the time until it is retired begins anew. `moved` has all
-    partitions that were ever moved, also those without a `moved` line.
+    From then on, the two places of such a partition have different rows, so its location must be watched (K7). The partition
+    is a pending registration again, and R8 may find its location put back, so the time until it is retired starts again.
+    `moved` has all partitions that were ever moved, also those without a `moved` line.
     """
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
     lines = {entry.partition: entry for entry in after.moved}
@@ -111,9 +111,9 @@ def may_move(
     """Return the early partitions that are complete and whose registration was not given up.
 
     The table must be read through the end of the partition's period. If the newest snapshot certifies the partition, the
-    certificate must be in place (`certified`), because the next snapshot withdraws it otherwise. A partition whose files came
-    while completeness was not tracked never gets a certificate; for it, the table must be read `delay_seconds`
-    (`completion.delay`) beyond the end. While completeness is not tracked, no partition may move.
+    certificate must be in place (`certified`), because otherwise the next snapshot withdraws it. A partition whose files came
+    while completeness was not tracked never gets a certificate; the table must then be read through `delay_seconds`
+    (`completion.delay`) after the end of its period. While completeness is not tracked, no partition may move.
     """
     withdrawn = {entry.partition for entry in state.certificates} - certified
     given_up = {entry.partition for entry in state.forgotten}
@@ -122,7 +122,7 @@ def may_move(
 
 
 def over_partitions(state: Snapshot, delay_seconds: float = 0.0) -> tuple[EarlyPartition, ...]:
-    """Return the early partitions that are not open, and whose period the table is read through (see `may_move`)."""
+    """Return the early partitions that are not open, and through whose period the table is read (see `may_move`)."""
     if state.tracking is None:
         return ()
     through = state.tracking.through
@@ -151,9 +151,9 @@ def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
 
 
 def counted_partitions(state: Snapshot) -> frozenset[HivePartition]:
-    """Return the moved partitions whose time until retirement is running.
+    """Return the moved partitions with a `right_since`: their time until retirement is running.
 
-    If a look finds the location of such a partition put back, the time must be stopped before the location is corrected.
+    If a look finds such a partition's location put back, `right_since` must be dropped before the location is corrected.
     """
     return frozenset(entry.partition for entry in state.moved if entry.right_since)
 
@@ -187,8 +187,8 @@ def with_looks(after: Snapshot, change: PlaceUpdate) -> Snapshot:
 def committed_by(file: DataFile, generation: int, epoch: int) -> DataFile:
     """Return a unit's file with `epoch` in its final name (K4).
 
-    Units are written while other epochs commit, so the staged name has an earlier epoch. Raises UnitsDoNotFit if the file is of
-    another generation, because then a start has deleted it, or of a later epoch.
+    Units are written while other epochs commit, so the staged name may have an earlier epoch. Raises UnitsDoNotFit if the file
+    is of another generation, whose staged files the start has deleted, or of a later epoch.
     """
     parsed = DataFileName.parse(base_name(file.final))
     if parsed is None or parsed[0].generation != generation or parsed[0].epoch > epoch:
@@ -216,7 +216,7 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
         if sums != (entry.files, entry.rows) or any(file.hive_partition != home for file in files):
             raise UnitsDoNotFit(
                 f"{after.table}: the units of {path} have {sums[0]} files and {sums[1]} rows,"
-                f" its early place {entry.files} and {entry.rows}"
+                f" but its early place has {entry.files} and {entry.rows}"
             )
         if any(rows.pop((path, unit.task), None) != unit.rows for unit in units):
             raise UnitsDoNotFit(f"{after.table}: the files of {path} do not have the rows of its units")
@@ -232,7 +232,7 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
             )
         )
     if rows:
-        raise UnitsDoNotFit(f"{after.table}: the units lack one for the files of {min(rows)}")
+        raise UnitsDoNotFit(f"{after.table}: no unit wrote the files of {min(rows)}")
     moved = tuple(
         MovedPartition(
             partition=entry.partition,

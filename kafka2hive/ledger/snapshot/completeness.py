@@ -81,9 +81,9 @@ def _open_partitions(
 ) -> dict[str, OpenPartition]:
     """Return the open partitions by path, including the partitions that become complete in `after`.
 
-    They are the open partitions of `before`, the `reopened` ones, and the partitions of this epoch's data files; the files that
-    are given up now do not count. If a partition has files at two locations (`recover --accept-location`), it counts once, at
-    the location of its newest files.
+    These are the open partitions of `before`, the `reopened` ones, and the partitions of this epoch's data files. Files that
+    this epoch gives up do not count. If a partition has files at two locations (`recover --accept-location`), it counts once,
+    at the location of its newest files.
     """
     now: dict[str, OpenPartition] = {}
 

@@ -13,7 +13,7 @@ class NotExpired(ValueError):
 
 
 def reasons_to_keep(state: Snapshot, certified: frozenset[HivePartition] | None = None) -> Mapping[str, str]:
-    """Return the paths of partitions that must not be dropped yet, and why.
+    """Return why partitions must not be dropped yet, by path.
 
     Each of these reasons ends by itself, or after an operator's decision. `certified` are the partitions whose certificates of
     `state` are in place, None if that is not known.
@@ -27,7 +27,7 @@ def reasons_to_keep(state: Snapshot, certified: frozenset[HivePartition] | None 
     if certified is not None:
         withdrawn = {each.partition for each in state.certificates} - certified
         reasons.update((each.path, "its certificate is not written yet") for each in withdrawn)
-    reasons.update((each.partition.path, "its dropping is under way") for each in state.dropped)
+    reasons.update((each.partition.path, "it is already being dropped") for each in state.dropped)
     return reasons
 
 
@@ -47,7 +47,7 @@ def with_expiry(after: Snapshot, change: Expiry) -> Snapshot:
         raise NotExpired(f"{after.table}: {min(change.dropped)} is dropped, but nothing has expired")
     gone = {each.partition for each in after.dropped if each.gone_since}
     if early := change.cleared - gone | change.cleared & change.back:
-        raise NotExpired(f"{after.table}: {min(early)} is cleared, but Hive may have it")
+        raise NotExpired(f"{after.table}: {min(early)} is cleared, but Hive may still have it")
     dropped = [_after_look(each, change) for each in after.dropped if each.partition not in change.cleared]
     dropped += [DroppedPartition(partition=each, epoch=after.epoch) for each in sorted(change.dropped)]
     return replace(after, dropped=tuple(dropped))

@@ -22,8 +22,8 @@ class Life(Enum):
 class Field:
     """A member of the JSON object. `path` is the value's attribute with the content, such as `partition.path`.
 
-    The default of `path` is `name`. A member that is newer (`since`) than its line is written only if its content is not 0 or
-    empty; then the snapshot has at least the format `since`.
+    The default of `path` is `name`. A member that came in a later format (`since`) than its line is written only if its content
+    is not 0 or empty; the snapshot then has at least the format `since`.
     """
 
     name: str

@@ -73,7 +73,7 @@ def test_a_partition_in_use_is_never_dropped(in_use: dict[str, object]) -> None:
 
 def test_nothing_is_cleared_that_hive_may_have_and_nothing_fills_a_dropped_partition() -> None:
     dropped = after(state(), Expiry(expired_before_ms=7, dropped=frozenset({OLD})))
-    with pytest.raises(NotExpired, match="Hive may have it"):
+    with pytest.raises(NotExpired, match="Hive may still have it"):
         after(dropped, Expiry(cleared=frozenset({OLD})))
     with pytest.raises(NotExpired, match="nothing has expired"):
         after(state(), Expiry(dropped=frozenset({OLD})))
