@@ -121,7 +121,7 @@ def _values(column: pa.Array) -> Hashes:
     raise Kafka2HiveError(
         "audit.column_type",
         f"columns of type {kind} cannot be compared",
-        "report it: a bug; no row is damaged",
+        "please report this bug; no row is damaged",
     )
 
 

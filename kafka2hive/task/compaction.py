@@ -127,7 +127,7 @@ class UnitWriter:
                 "compact.rows",
                 f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows; the files written from them hold"
                 f" {total.rows} rows, or rows with different values",
-                "report it: a bug; the compaction was not committed",
+                "please report this bug; the compaction was not committed",
             )
 
     def _open(self, path: str) -> FileReader:

@@ -88,7 +88,7 @@ class RegistryEvolution(Evolution):
                 raise TableError(
                     "schema.differs",
                     f"{table.name}: records with {', '.join(map(str, writers))} have new fields, which need no new column",
-                    "report it: a bug; the records stay in Kafka, and the table waits",
+                    "please report this bug; the records stay in Kafka, and the table waits",
                 )
             return None
         now, epoch = self._wiring.ports.clock.now(), table.owned.ledger.next_epoch

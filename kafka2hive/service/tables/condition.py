@@ -24,7 +24,9 @@ class Trouble:
         """Convert an error. An error that is not a Kafka2HiveError is a bug."""
         if isinstance(error, Kafka2HiveError):
             return Trouble(error.code, error.message, error.remedy)
-        return Trouble(BUG, f"{type(error).__name__}: {error}", "look at the run's log; report it: a bug")
+        return Trouble(
+            BUG, f"{type(error).__name__}: {error}", "look at the run's log; please report this bug"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLed
             "task.wrong_epoch",
             f"{table}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]}, but the next commit is of"
             f" generation {next_up[0]}, epoch {next_up[1]}",
-            "report it: a bug; the epoch was not committed for this table",
+            "please report this bug; the epoch was not committed for this table",
         )
 
 

@@ -265,7 +265,7 @@ class Table:
                 return owned
             case Unowned():
                 raise Kafka2HiveError(
-                    "table.not_owned", f"{self.name} is used without its ledger", "report it: a bug"
+                    "table.not_owned", f"{self.name} is used without its ledger", "please report this bug"
                 )
 
     @property

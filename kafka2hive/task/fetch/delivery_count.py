@@ -25,7 +25,7 @@ class FetchBug(Kafka2HiveError):
 
 def _wrong_record(what: str) -> FetchBug:
     return FetchBug(
-        "task.wrong_record", what, "report it: a bug; the attempt was abandoned, and Spark tries again"
+        "task.wrong_record", what, "please report this bug; the attempt was abandoned, and Spark tries again"
     )
 
 

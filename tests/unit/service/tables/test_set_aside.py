@@ -42,7 +42,7 @@ def test_work_on_a_table_without_its_ledger_is_a_bug_that_names_it(table: Table)
         _ = table.owned
     assert (refused.value.code, refused.value.exit_code) == ("table.not_owned", ExitCode.BUG)
     assert refused.value.message == "air.flights is used without its ledger"
-    assert refused.value.remedy == "report it: a bug"
+    assert refused.value.remedy == "please report this bug"
 
 
 def test_a_stop_waits_for_a_person(table: Table) -> None:
