@@ -31,7 +31,7 @@ def bundle(
     ],
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Write an archive for a person who helps from afar: the map, doctor, status, snapshots, metrics; no secrets.
+    """Write an archive for a person who helps remotely: the map, doctor, status, snapshots, metrics; no secrets.
 
     Passwords and tokens of the map are replaced wherever they appear. The archive has names of topics, tables, hosts and
     paths, and messages of errors, which may quote records: read it before you send it.
