@@ -154,7 +154,7 @@ def _order(spec: TableSpec, table: TableDescription) -> list[str]:
 
 
 def _change_of_columns(spec: TableSpec, table: TableDescription) -> str:
-    """Return a remedy with the statements that give Hive's table the map's columns; "" if Hive cannot change a type so."""
+    """Return a remedy with the statements that give Hive's table the map's columns; "" if Hive cannot change one of the types."""
     present = {column.name.lower(): column for column in table.columns}
     changes = []
     for column in spec.columns:

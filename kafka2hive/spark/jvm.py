@@ -81,7 +81,7 @@ class PresentJvm:
 
 @dataclass(frozen=True, slots=True)
 class NoJava:
-    """No suitable Java; `connect` raises the error."""
+    """The machine has no suitable Java; `connect` raises the error."""
 
     error: ServiceUnavailable
 
@@ -110,7 +110,9 @@ class StartingJvm:
                 raise not_started(f"Java ended with exit code {code}")
             time.sleep(_POLL_SECONDS)
         address = self.address_file.read_bytes()
-        shutil.rmtree(self.address_file.parent)  # it holds a secret, and a killed driver removes nothing
+        shutil.rmtree(
+            self.address_file.parent
+        )  # now, because it holds a secret that a killed driver would leave behind
         try:
             gateway = connect_gateway(address, self.process)
         except SPARK_GONE as error:

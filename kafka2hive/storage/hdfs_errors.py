@@ -1,4 +1,4 @@
-"""The port's error for each of hdfs-native's. Pure.
+"""Translate the errors of hdfs-native into those of the port. Pure.
 
 hdfs-native 0.14.7 raises FileNotFoundError, FileExistsError, OSError (transport; errno is not set) and RuntimeError (the
 debug text of its own error: `RPCError("java class", "message\\n\\tat ...")`, `DataTransferError("...")`), so only

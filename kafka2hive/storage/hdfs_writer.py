@@ -1,4 +1,4 @@
-"""The writer of a file on HDFS. It adds to hdfs-native's a close whose outcome can be checked, and a faster close (ADR 2)."""
+"""The writer of a file on HDFS. Its close is faster than that of hdfs-native, and its outcome can be checked (ADR 2)."""
 
 import atexit
 import threading
@@ -108,8 +108,8 @@ class Closings:
     """Closes files sooner than hdfs-native does (ADR 2, point 8). Safe for any number of threads, but not across a fork.
 
     hdfs-native asks the NameNode to complete the file, usually some milliseconds before the DataNode reports the last
-    block, and then sleeps for 500 ms. Meanwhile, this checks whether the block was reported, and then recovers the lease,
-    by which a NameNode closes a file at once if all blocks are complete. The check changes no file.
+    block, and then sleeps for 500 ms. In the meantime, this class checks whether the block was reported, and then recovers
+    the lease: a NameNode thereby closes a file at once if all blocks are complete. The check changes no file.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 from kafka2hive.plugins import Reason
 
 TakeText = Callable[[str, str], Any]
-"""(text; the column's label) -> what pyarrow.array accepts. Raises ValueRefusal."""
+"""Converts a text to a value that pyarrow.array accepts; the second argument is the column's label. Raises ValueRefusal."""
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
 _BOOLEANS = {"true": True, "false": False}

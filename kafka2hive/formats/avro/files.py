@@ -90,7 +90,7 @@ class AvroEncoder:
         return self._rows
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because the encoder holds nothing."""
 
 
 class AvroEncoding:

@@ -1,4 +1,4 @@
-"""`kafka2hive reset` starts a table over: it moves the ledger, and data if wanted, aside and sets the consumer group back."""
+"""`kafka2hive reset`: start a table over. It archives the ledger, can move the data away, and sets the group's offsets back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from kafka2hive.storage.port import StorageError
 
 @dataclass(frozen=True, slots=True)
 class ResetRequest:
-    """The options of a reset. `move_data`: visible files are moved aside too; `take_over`: a live owner is fenced."""
+    """The options of a reset. `move_data`: visible files are moved away, too; `take_over`: a live owner is fenced."""
 
     table: str
     move_data: bool
@@ -43,9 +43,10 @@ class ResetStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan:
-    """What a reset moves aside. `record` is None if the table has no ledger.
+    """What a reset moves, and where to. `record` is None if the table has no ledger.
 
-    `data`: the directories that data and dead letters are moved to; empty if they are kept.
+    `ledger` is the directory for the archived ledger; `data` are the directories for data and dead letters, none if these
+    stay. `group_moves` are the changes of the offsets of consumer group `group`.
     """
 
     stage: ResetStage
@@ -60,7 +61,7 @@ class ResetPlan:
 class ResetResult:
     """The outcome. `moved` counts renames.
 
-    `left_pending`: why a committed epoch could not be made visible before its ledger was moved aside.
+    `left_pending`: why a committed epoch could not be made visible before its ledger was archived.
     """
 
     plan: ResetPlan
@@ -143,7 +144,7 @@ def _reset(
 
 
 def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequired | None:
-    """Take the table over, make a committed epoch visible if possible, and move the ledger aside."""
+    """Take the table over, make a committed epoch visible if possible, and archive the ledger."""
     ports = wiring.ports
     owned = take_over(
         ports=ports,
