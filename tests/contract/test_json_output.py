@@ -289,7 +289,7 @@ def _verified() -> VerifyResult:
         (finding,),
         ("Kafka: nobody answers",),
         ("500 offsets aged out of Kafka: flights-0@[0, 500)",),
-        ("air.flights dt=2012-12-31 is not registered in Hive, given up 2013-01-01T00:00:00Z: denied",),
+        ("air.flights dt=2012-12-31 is not registered in Hive; given up at 2013-01-01T00:00:00Z: denied",),
     )
     return VerifyResult(
         (table,), (("air.planes", ManualActionRequired("ledger.damaged", "the checksum is wrong")),)

@@ -1,4 +1,4 @@
-"""Runs text mutants: the named tests must pass as the code is, and fail with the mistake in it."""
+"""Run hand-made mutants: the tests that a mutant names must pass without it, and fail with it."""
 
 import importlib
 import importlib.util
@@ -24,9 +24,9 @@ from tests.mutants.text_mutant import TextMutant
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300
-"""For the tests of one mutant. A pytest that runs them needs a longer timeout, or it interrupts them first."""
+"""The limit for the tests of one mutant. A pytest that calls this module needs a longer timeout."""
 UNPATCHED_SECONDS = 1200
-"""For the tests of all mutants, without a mistake."""
+"""The limit for the tests of all mutants, without a mistake."""
 _MACHINERY = (
     "patched_pytest",
     "command",
@@ -42,7 +42,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+)", re.MULTILINE)
 
 
 class PatchDoesNotApply(ValueError):
-    """The text a mutant replaces is not in its module exactly once: bring the mutant up to date."""
+    """The text that a mutant replaces is not in its module exactly once: the mutant must be updated."""
 
 
 class FailsUnpatched(RuntimeError):
@@ -50,7 +50,7 @@ class FailsUnpatched(RuntimeError):
 
 
 class NoVerdict(RuntimeError):
-    """What runs the tests ended before they did (killed, out of memory): that says nothing of a mistake."""
+    """The process that runs the tests ended before they did (killed, out of memory), so the mutant is not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class TextCatch:
-    """`test` is what failed first with the mistake in place; None: the mutant survived."""
+    """`test` is the test that failed first with the mistake; None if the mutant survived."""
 
     mutant: str
     test: str | None
@@ -73,7 +73,7 @@ class TextCatch:
 
 @cache
 def text_mutants() -> tuple[TextMutant, ...]:
-    """Those of every module beside this one, by module."""
+    """Return the mutants of all modules in this package, by module."""
     found: list[TextMutant] = []
     for info in sorted(pkgutil.iter_modules(tests.mutants.__path__), key=lambda info: info.name):
         if info.name in _MACHINERY or info.name.startswith("test_"):
@@ -86,7 +86,7 @@ def text_mutants() -> tuple[TextMutant, ...]:
 
 
 def patched(mutant: TextMutant) -> str:
-    """The module's source with every edit made. Raises PatchDoesNotApply."""
+    """Return the module's source with all edits. Raises PatchDoesNotApply."""
     source = (ROOT / (mutant.module.replace(".", "/") + ".py")).read_text()
     for old, new in mutant.edits:
         if source.count(old) != 1:
@@ -98,12 +98,12 @@ def patched(mutant: TextMutant) -> str:
 class WarmPytest:
     """Runs pytest again and again, each time in a fork of one process that has imported what tests need (patched_pytest.py).
 
-    The process starts at the first request. After a failed or interrupted request it is killed, and the next one starts
-    another: an answer that comes late is never read as the answer to a later request.
+    The process starts at the first request. After a failed or interrupted request it is killed, and the next request starts
+    another process, so a late answer is never read as the answer to a later request.
     """
 
     def __init__(self, *, product: bool = False) -> None:
-        """`product`: for runs that patch a function, the modules of the product are imported, too."""
+        """With `product`, the process also imports the product's modules, for runs that patch a function."""
         self._product = product
         self._process: subprocess.Popen[str] | None = None
         self._number = 0
@@ -119,7 +119,7 @@ class WarmPytest:
         line: int = 0,
         cpu_seconds: int = 0,
     ) -> Ran:
-        """With a module patched, or only the `function` that begins at this `line` of it. Raises NoVerdict."""
+        """Run the tests with `module` patched, or only its `function` that begins at `line`. Raises NoVerdict."""
         self._number += 1
         request = {
             "number": self._number,
@@ -142,7 +142,7 @@ class WarmPytest:
         return Ran(answer["code"], answer["output"], answer["timed_out"])
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         if self._process is not None:
             self._process.communicate()
             self._process = None
@@ -181,7 +181,7 @@ def _answer(process: subprocess.Popen[str], request: str) -> str:
 
 
 def check_unpatched(mutants: Iterable[TextMutant], warm: WarmPytest) -> None:
-    """Raises FailsUnpatched."""
+    """Raise FailsUnpatched if the tests of the mutants fail without a mistake."""
     named = sorted({test for mutant in mutants for test in mutant.caught_by.split()})
     if not named:
         return
@@ -192,7 +192,7 @@ def check_unpatched(mutants: Iterable[TextMutant], warm: WarmPytest) -> None:
 
 
 def run(mutant: TextMutant, warm: WarmPytest) -> TextCatch:
-    """One mutant against its tests, in a process of its own. Raises PatchDoesNotApply, NoVerdict."""
+    """Run the mutant's tests with it, in a separate process. Raises PatchDoesNotApply, NoVerdict."""
     began = monotonic()
     ran = warm.run(mutant.caught_by.split(), SECONDS, module=mutant.module, source=patched(mutant))
     seconds = monotonic() - began
@@ -203,8 +203,8 @@ def run(mutant: TextMutant, warm: WarmPytest) -> TextCatch:
     failed = _FAILED.search(ran.output)
     if ran.code == pytest.ExitCode.INTERNAL_ERROR and failed is None:
         raise NoVerdict(f"{mutant.name}: pytest broke\n{ran.output[-4000:]}")
-    # 1: a test failed; 2 and 4: a test file could not even be imported with the mistake in place; 3: pytest broke after a
-    # test had failed, as over a file that this test left open
+    # 1: a test failed; 2 and 4: a test file could not be imported with the mistake; 3: pytest broke after a test had
+    # failed, for example because the test had left a file open
     caught = ran.code in (1, 2, 3, 4)
     test = (failed.group(1) if failed else mutant.caught_by) if caught else None
     return TextCatch(mutant.name, test, seconds)

@@ -11,7 +11,7 @@ from tests.simulation.seeds import SEEDS
 from tests.simulation.variant import patched_source
 
 
-def test_the_text_that_a_mutant_replaces_stands_in_its_module_exactly_once() -> None:
+def test_the_text_that_a_mutant_replaces_is_in_its_module_exactly_once() -> None:
     for simulated in MUTANTS:
         patched_source(simulated)
     for text in text_mutants():
@@ -31,7 +31,7 @@ def test_no_mutant_has_a_syntax_error_or_an_undefined_name(tmp_path: Path) -> No
     assert [f"{names[Path(each['filename']).name]}: {each['message']}" for each in found] == []
 
 
-def test_there_are_more_than_a_hundred_and_each_has_a_name_of_its_own() -> None:
+def test_there_are_more_than_a_hundred_mutants_with_different_names() -> None:
     names = [mutant.name for mutant in MUTANTS] + [mutant.name for mutant in text_mutants()]
     assert len(names) == len(set(names)) > 100
 
