@@ -46,6 +46,9 @@ LATENCY = {"p50": Aim(2.5, " s"), "p99": Aim(6, " s")}
 RECOVER = {1_000: Aim(3, " s"), 10_000: Aim(20, " s")}
 TASK_MEMORY = 1.2  # times the map's limit
 PLAN = Aim(1, " s")
+COMPACTION = at_least(2.5)  # against Spark's rewrite, marginal
+COMPACTION_MEMORY, COMPACTION_CALLS = Aim(100, " MB"), Aim(3)
+FRESHNESS_BESIDE = Aim(1.2)
 
 
 @dataclass(slots=True)

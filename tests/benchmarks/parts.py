@@ -10,7 +10,19 @@ from typing import Any
 from tests.benchmarks.contestants import CONTESTANTS, OURS
 from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
 from tests.benchmarks.data.topics import COMPRESSIONS
-from tests.benchmarks.modes import epochs, kill, latency, memory, plan, recover, scale, start, tables, verify
+from tests.benchmarks.modes import (
+    compaction,
+    epochs,
+    kill,
+    latency,
+    memory,
+    plan,
+    recover,
+    scale,
+    start,
+    tables,
+    verify,
+)
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import compared
 
@@ -78,6 +90,11 @@ PARTS = {
         _mode("memory", "a task with 1, 48 and 1,000 open buckets", memory.measure),
         _mode("plan", "planning 1,000 to 100,000 topic partitions", plan.measure),
         _mode("latency", "produced to queryable in Hive, trigger of 1 s", latency.measure),
+        _mode(
+            "compaction",
+            "5,000 small files rewritten, against Spark, and other tables meanwhile",
+            compaction.measure,
+        ),
         *(comparison(name, _OWN_SIZES.get(name), _OURS_AND_FLINK) for name in DATA_SETS if name != "flights"),
         *(comparison("flights", None, _OURS_AND_FLINK, way) for way in COMPRESSIONS if way != "none"),
         comparison("flights", _LARGE, _OURS_AND_FLINK, name="flights-x64"),

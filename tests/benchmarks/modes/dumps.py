@@ -80,7 +80,7 @@ def bounded(room: Room, topic: FilledTopic, on_hdfs: bool, workers: int, records
     return read_log(folder / "log")
 
 
-_JMX_KEEPS_SECONDS = 11.0
+JMX_KEEPS_SECONDS = 11.0
 _NOT_ASKED_BY_CLIENTS = (
     "Overall",
     "SendHeartbeat",
@@ -91,12 +91,12 @@ _NOT_ASKED_BY_CLIENTS = (
 )
 
 
-def namenode_calls(room: Room) -> Counter[str]:
+def namenode_calls(room: Room, jmx_seconds: float = JMX_KEEPS_SECONDS) -> Counter[str]:
     """How often each call of clients was served since the NameNode's start; what its DataNode says is left out.
 
     JMX names every call twice, the second time with `Overall` before it, and answers from what it has counted up to ten
     seconds ago.
     """
-    time.sleep(_JMX_KEEPS_SECONDS)
+    time.sleep(jmx_seconds)
     counts = room.hdfs().rpc_counts()
     return Counter({name: n for name, n in counts.items() if not name.startswith(_NOT_ASKED_BY_CLIENTS)})

@@ -9,6 +9,7 @@ import datetime
 import statistics
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -24,8 +25,8 @@ from tests.services.service_process import ServiceProcess
 
 _TRIGGERS = {1: 60.0, 5: 60.0, 30: 120.0}  # seconds: how long records are sent
 _PAUSE = 0.05
-_PARTITIONS = 4
-_SHAPE = Shape({"id": "bigint", "at": "timestamp"}, "at", "hour")
+PARTITIONS = 4
+SHAPE = Shape({"id": "bigint", "at": "timestamp"}, "at", "hour")
 _JUDGED = 1
 
 
@@ -43,7 +44,7 @@ def _measured(room: Room, triggers: dict[int, float]) -> dict[str, Any]:
     rows, percentiles = Rows("latency"), {}
     for trigger, seconds in triggers.items():
         waited = sorted(_latencies(room, trigger, seconds))
-        p50, p99 = statistics.median(waited), waited[int(0.99 * (len(waited) - 1))]
+        p50, p99 = statistics.median(waited), percentile(waited, 0.99)
         percentiles[str(trigger)] = {"p50": p50, "p99": p99, "max": waited[-1], "records": len(waited)}
         for name, value in (("p50", p50), ("p99", p99)):
             aim = LATENCY[name] if trigger == _JUDGED else None
@@ -52,16 +53,21 @@ def _measured(room: Room, triggers: dict[int, float]) -> dict[str, Any]:
     return {"rows": rows.made, "seconds": percentiles}
 
 
+def percentile(waited: list[float], share: float) -> float:
+    """Of waits in order."""
+    return waited[int(share * (len(waited) - 1))]
+
+
 def _latencies(room: Room, trigger: int, seconds: float) -> list[float]:
     """One service, one topic; gives the wait of every record that was acknowledged."""
     folder = room.new_folder()
     topic = folder.name
-    room.kafka().create_topic(topic, _PARTITIONS)
+    room.kafka().create_topic(topic, PARTITIONS)
     server, table = room.hive(), f"bench.records_{trigger}"
     server.query("create database if not exists bench")
     uri = f"{room.hdfs().namenode_url}/{folder.name}"
     config = write_map(
-        Place(folder, uri, room.kafka().bootstrap, topic, _SHAPE),
+        Place(folder, uri, room.kafka().bootstrap, topic, SHAPE),
         {
             "table": table,
             "bucket": {"field": "at", "path": "dt=%Y%m%d%H%M"},
@@ -73,17 +79,17 @@ def _latencies(room: Room, trigger: int, seconds: float) -> list[float]:
     service = ServiceProcess("service", [*PROGRAM, str(config)], folder, environment)
     service.start()
     try:
-        sender = _Sender(room.kafka().bootstrap, topic)
-        sender.send(_PARTITIONS)  # the first epoch of a process is slow, and makes the Hive table
+        sender = Sender(room.kafka().bootstrap, topic)
+        sender.send(PARTITIONS)  # the first epoch of a process is slow, and makes the Hive table
         service.wait_until(lambda: bool(read_log(service.output).epochs), "past its first epoch", 300)
-        watcher = _Watcher(server.connect(), table)
+        watcher = Watcher(server.connect(), table)
         service.wait_until(watcher.sees_anything, "in Hive", 300)
         return watcher.run(sender, seconds)
     finally:
         service.terminate(60)
 
 
-class _Sender:
+class Sender:
     """Sends numbered records; `acknowledged` is when the broker had each of them."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
@@ -103,17 +109,18 @@ class _Sender:
                 assert error is None, error
                 self.acknowledged[number] = time.monotonic()
 
-            self._producer.produce(self._topic, value, partition=number % _PARTITIONS, on_delivery=stored)
+            self._producer.produce(self._topic, value, partition=number % PARTITIONS, on_delivery=stored)
         self._producer.flush(30)
 
-    def keep_sending(self, until: float) -> None:
-        """One every `_PAUSE` seconds."""
-        while time.monotonic() < until:
+    def keep_sending(self, seconds: float, is_over: Callable[[], bool]) -> None:
+        """One every `_PAUSE` seconds, for so long or until it `is_over`."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not is_over():
             self.send(1)
             time.sleep(_PAUSE)
 
 
-class _Watcher:
+class Watcher:
     """Asks Hive which numbers there are."""
 
     def __init__(self, connection: hive.Connection, table: str) -> None:
@@ -127,19 +134,23 @@ class _Watcher:
         except hive.OperationalError:
             return False
 
-    def run(self, sender: _Sender, seconds: float) -> list[float]:
-        """Watch until every record sent within `seconds` is there. Raises AssertionError when one does not come."""
+    def run(self, sender: Sender, seconds: float, is_over: Callable[[], bool] = lambda: False) -> list[float]:
+        """Watch until every record sent within `seconds`, or until it `is_over`, is there.
+
+        Gives the wait of each. Raises AssertionError when one does not come.
+        """
         began = time.monotonic()
-        warm_up = len(sender.acknowledged)
-        thread = threading.Thread(target=sender.keep_sending, args=(began + seconds,))
+        first = len(sender.acknowledged)
+        thread = threading.Thread(target=sender.keep_sending, args=(seconds, is_over), daemon=True)
         thread.start()
         seen: dict[int, float] = {}
-        while thread.is_alive() or len(seen) < len(sender.acknowledged):
+        while thread.is_alive() or len(seen) < len(sender.acknowledged) - first:
             assert time.monotonic() < began + seconds + 180, f"{len(seen)} of {len(sender.acknowledged)} came"
             for number in self._numbers():
-                seen.setdefault(number, time.monotonic())
+                if number >= first:
+                    seen.setdefault(number, time.monotonic())
         thread.join()
-        return [seen[number] - sent for number, sent in sender.acknowledged.items() if number >= warm_up]
+        return [seen[number] - sent for number, sent in sender.acknowledged.items() if number >= first]
 
     def _numbers(self) -> list[int]:
         """All numbers of the last four minutes: no record may need longer."""

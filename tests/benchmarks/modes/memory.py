@@ -28,7 +28,7 @@ from tests.services.flights import flights
 _LIMIT_MB = 256
 _AIM = Aim(round(_LIMIT_MB * TASK_MEMORY * 1.048576), " MB")
 _BUCKETS = (1, 48, 1_000)
-_OF_A_WORKER = {**environment, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+OF_A_WORKER = {**environment, "ARROW_DEFAULT_MEMORY_POOL": "system"}
 _COPIES = 6  # 2 million rows, 350 MB as Arrow: more than the limit
 
 
@@ -54,7 +54,7 @@ def measure(room: Room) -> dict[str, Any]:
             *(sys.executable, "-m", "tests.benchmarks.modes.memory", room.kafka().bootstrap, topic.name),
             *(str(buckets), str(topic.records), str(room.new_folder())),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=_OF_A_WORKER)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=OF_A_WORKER)
         figures = json.loads(done.stdout)
         megabytes[str(buckets)] = figures
         grown = figures["peak_mb"] - figures["before_mb"]
@@ -83,13 +83,18 @@ def _one_task(bootstrap: str, topic: str, buckets: int, records: int, folder: Pa
         assert sum(file.rows for file in manifest.files) == (last - first) * PARTITIONS
 
     run(0, 1_000)
-    before = _status("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins here
+    before = status_mb("VmRSS")
+    clear_peak()
     run(1_000, records // PARTITIONS)
-    return {"before_mb": before, "peak_mb": _status("VmHWM")}
+    return {"before_mb": before, "peak_mb": status_mb("VmHWM")}
 
 
-def _status(name: str) -> float:
+def clear_peak() -> None:
+    """The high-water mark of the resident size begins here."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def status_mb(name: str) -> float:
     """MB (10^6) of a line of /proc/self/status."""
     text = Path("/proc/self/status").read_text()
     return int(text.partition(f"{name}:")[2].split()[0]) * 1024 / 1e6

@@ -1,7 +1,5 @@
 """What both Spark peers share: Spark's own Kafka source, `from_json`, and the column that partitions."""
 
-import os
-import sys
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,29 +7,16 @@ from pyspark.sql.functions import col, date_format, from_json
 from pyspark.sql.streaming import DataStreamWriter
 
 from tests.benchmarks.peers.assignment import Assignment
-from tests.benchmarks.peers.shape import ZSTD_LEVEL
+from tests.benchmarks.peers.spark_session import local_session
 from tests.services.jars import jars
 
 
 def session(assignment: Assignment) -> SparkSession:
     """Spark in this process, with the connector's jars."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = jars("spark-kafka").removesuffix("/*")
-    return (
-        SparkSession.builder.master(f"local[{assignment.parallelism}]")
-        .config("spark.driver.extraClassPath", f"{folder}/*")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.local.dir", str(assignment.checkpoint / "local"))
-        .config("spark.sql.warehouse.dir", (assignment.checkpoint / "warehouse").as_uri())
-        .config("spark.sql.catalogImplementation", "in-memory")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.parquet.compression.codec", "zstd")
-        .config("spark.hadoop.parquet.compression.codec.zstd.level", str(ZSTD_LEVEL))
-        .config("spark.hadoop.dfs.replication", "1")
-        .getOrCreate()
+    return local_session(
+        assignment.parallelism,
+        assignment.checkpoint,
+        {"spark.driver.extraClassPath": f"{jars('spark-kafka').removesuffix('/*')}/*"},
     )
 
 
