@@ -208,7 +208,8 @@ def refetch_file(
         raise ManualActionRequired(
             "refetch.compacted",
             f"{lost.final} was compacted from the files at the partition's early place, so it has no offsets to read again",
-            f"restore the file from a backup; its rows are also in {early_place(location, lost.hive_partition.path)}",
+            "restore the file from a backup; until they are deleted, the early files in"
+            f" {early_place(location, lost.hive_partition.path)} have the same rows",
         )
     if is_early and all(each.partition != lost.hive_partition for each in owned.state.early):
         raise ManualActionRequired(
