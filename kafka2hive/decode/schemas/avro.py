@@ -18,7 +18,7 @@ class Decimal:
 
 
 Logical = str | Decimal | None
-"""A logical type that the specification allows for the type; by the specification any other is ignored."""
+"""A logical type that the specification allows for the type. Any other is ignored, as the specification requires."""
 
 
 @dataclass(frozen=True, slots=True)
