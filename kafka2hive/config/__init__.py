@@ -1,1 +1,1 @@
-"""The YAML map: loaded, validated with every error at once, frozen."""
+"""The YAML map: load it, report all its errors at once, and return it as frozen values."""

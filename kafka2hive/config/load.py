@@ -28,7 +28,7 @@ def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
         raise ConfigError(
             "config.unreadable",
             f"cannot read the map {path}: {error.strerror}",
-            "name it with -c PATH; configs/ holds examples",
+            "name the map with -c PATH; configs/ has examples",
         ) from error
     except UnicodeDecodeError as error:
         message = f"the map {path} is not UTF-8 text (byte {error.start})"
@@ -108,7 +108,7 @@ def _check_names(
 ) -> None:
     """Check that no name is used twice and no directory is within another one.
 
-    `tables` are those with literal names: index in the map, name, location.
+    `tables` holds the tables whose names have no group of a pattern: index in the map, name, location.
     """
     places: list[tuple[str, str, Path]] = [
         ("the ledgers", ledger_root, ("storage", "ledger_root")),
@@ -117,7 +117,9 @@ def _check_names(
     names = {dead_letters.table: "the dead-letter table"}
     for index, name, location in tables:
         if name in names:
-            problems.add(("tables", index, "table"), f"{name} is {names[name]} already: one table, one rule")
+            problems.add(
+                ("tables", index, "table"), f"{name} is already {names[name]}: a table must have one entry"
+            )
             continue
         names[name] = f"the table of tables[{index}]"
         places.append((name, location, ("tables", index, "location")))
@@ -127,7 +129,7 @@ def _check_names(
 def _check_nesting(places: list[tuple[str, str, Path]], problems: Problems) -> None:
     """Check that no directory is within another one; `places` holds owner, directory and path in the map of each.
 
-    Sorted by its steps, a directory comes right before everything within it.
+    The directories are sorted by their steps, so each comes right before those within it.
     """
     outer: list[tuple[str, str]] = []
     for owner, directory, path in sorted(places, key=lambda place: place[1].split("/")):

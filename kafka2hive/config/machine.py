@@ -50,7 +50,7 @@ def gssapi_missing() -> ConfigError:
     return ConfigError(
         "kafka.gssapi",
         "the installed Kafka client was built without GSSAPI, which sasl.mechanisms GSSAPI (librdkafka's default) needs",
-        "build it with scripts/build-gssapi (docs/security.md), or use another of sasl.mechanisms",
+        "build the client with scripts/build-gssapi (docs/security.md), or set sasl.mechanisms to another one",
     )
 
 
@@ -109,7 +109,7 @@ def _check_login(section: KerberosOptions) -> None:
             raise ConfigError(
                 "kerberos.cache",
                 f"the ticket cache {path} cannot be read: {error.strerror}",
-                "keep it renewed (k5start, a timer with kinit), or set kerberos.principal and kerberos.keytab",
+                "renew it regularly (k5start, or a timer with kinit), or set kerberos.principal and kerberos.keytab",
             ) from None
 
 
@@ -120,7 +120,7 @@ def _check_keytab(keytab: str, principal: str) -> None:
         raise ConfigError(
             "kerberos.keytab",
             f"the keytab {keytab} cannot be read: {error.strerror}",
-            "put it there, readable only by the service's user (mode 0400)",
+            "put the keytab there, readable only by the service's user (mode 0400)",
         ) from None
     except InvalidKeytab as error:
         raise ConfigError(

@@ -20,7 +20,7 @@ INTERNAL_PREFIX = "__"
 _ILLEGAL = re.compile(r"[^a-z0-9_]")
 
 ReadTopics = Mapping[str, frozenset[str] | None]
-"""By table: the topics whose positions its ledger holds, None if the ledger cannot be read. Other tables have no ledger."""
+"""By table: the topics whose positions its ledger holds, None if the ledger cannot be read. A table without ledger is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class RouteConflict:
 
     @property
     def error(self) -> TableError:
-        """The error to report: the topic is not read, other topics and tables continue."""
+        """The error to report. Only this topic is not read; other topics and tables continue."""
         return TableError(
             "route.conflict",
             f"topic {self.topic} is not read (map line {self.line}): {self.message}",
@@ -237,7 +237,7 @@ def _reserved_conflicts(rivals: list[_Claim]) -> list[RouteConflict]:
 
 
 def _leave_out(topic: str) -> str:
-    """Return the remedy for a topic of a pattern; like the map's patterns, the expression is Python's."""
+    """Return the remedy for a topic of a pattern, with a regular expression in Python's syntax, as the map's patterns have."""
     return (
         f"give the topic another table: exclude it by beginning the pattern with (?!{re.escape(topic)}$),"
         " and list it in a separate entry; then start the run again"
@@ -245,7 +245,7 @@ def _leave_out(topic: str) -> str:
 
 
 def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[tuple[str, ...], str, str] | None:
-    """Return the topic's groups in the table's name, that name as matched, and the legal name. None if nothing matches.
+    """Return the topic's groups in the table's name, that name as matched, and the legal name. None if the topic does not match.
 
     A group that did not take part in the match is empty.
     """

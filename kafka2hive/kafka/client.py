@@ -63,7 +63,7 @@ class KafkaAdmin:
         self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
-        """Return the cluster's id and its topics without the internal ones; only those for which `is_wanted` have topic ids."""
+        """Return the cluster's id and its topics, except internal ones. Only topics for which `is_wanted` is true have ids."""
         for seconds in self._tries():
             metadata = self._metadata()
             cluster_id = metadata.cluster_id or UNKNOWN_ID
@@ -229,7 +229,7 @@ class KafkaAdmin:
         offsets: dict[TopicPartition, Watermark] = {}
         errors: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
-        if not self._leaderless.isdisjoint(specs):  # it may have a leader by now
+        if not self._leaderless.isdisjoint(specs):  # they may have leaders by now
             self._metadata()
         for number, seconds in enumerate(self._tries()):
             waiting = [
@@ -249,7 +249,7 @@ class KafkaAdmin:
         unanswered = [tp for tp in specs if tp not in offsets]
         for tp in unanswered:
             if tp in self._leaderless:
-                # this may last for long, and the table reports it once
+                # a topic partition may have no leader for a long time, and the table reports this once
                 log.debug("no offset of %s: it has no leader", tp)
             else:
                 log.warning(

@@ -1,7 +1,7 @@
-"""The log of one librdkafka client: passed on without repetitions, and the reasons in it why brokers refuse the client.
+"""Forward the log of a librdkafka client without repetitions, and find in it the reasons why brokers refuse the client.
 
-librdkafka retries after each refusal for ever and reports it only in its log; the requests just time out. The patterns
-match lines from real brokers (tests/integration/test_kafka_access.py produces each of them).
+librdkafka retries for ever after a refusal and reports it only in its log; the requests just time out. The patterns match
+lines from real brokers (tests/integration/test_kafka_access.py produces each of them).
 """
 
 import logging
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 UNTRUSTED = "kafka.tls_untrusted"
-# A client retries several times a second while a broker is away or refuses it.
+# An equal line is forwarded only once in this time: a client retries several times a second while a broker is down.
 _SILENT_SECONDS = 60.0
 _MOST_ENTRIES = 64
 # A refused client logs the refusal again within this time: librdkafka waits at most 10 s between tries.
@@ -67,7 +67,7 @@ _RULES = (
     _rule(
         r"alert (bad certificate|certificate|unknown ca|unsupported certificate|access denied|no certificate)",
         "kafka.tls_client",
-        "the broker refuses the client's certificate, or misses one",
+        "the broker refuses the client's certificate, or the client sent none",
         "set ssl.certificate.location and ssl.key.location, or ssl.keystore.location, to a valid certificate of an"
         " authority that the brokers trust",
     ),
@@ -82,7 +82,7 @@ _RULES = (
     _rule(
         r"not valid in current SASL state",
         "kafka.listener",
-        "the port does not take SASL",
+        "the port does not accept SASL",
         _LISTENER,
     ),
     _rule(
@@ -94,7 +94,7 @@ _RULES = (
     _rule(
         r"OIDC token|OAUTHBEARER token",
         "kafka.token",
-        "no token for OAUTHBEARER",
+        "the client got no token for OAUTHBEARER",
         "check sasl.oauthbearer.token.endpoint.url, client.id and client.secret in the map's kafka section",
     ),
     _rule(
@@ -173,7 +173,7 @@ def broker_and_text(line: str) -> tuple[str, str]:
 
 
 def refusal_of(line: str) -> ClientRefusal | None:
-    """Return the refusal that a line reports; None if it is about something else."""
+    """Return the refusal that a line reports, None if it reports none."""
     for rule in _RULES:
         if rule.pattern.search(line):
             broker, text = broker_and_text(line)
@@ -188,7 +188,7 @@ def refusal_of(line: str) -> ClientRefusal | None:
 
 
 def gravest(refusals: Iterable[ClientRefusal]) -> ClientRefusal | None:
-    """Return the last certain refusal, or the last uncertain one if none is certain; None without any."""
+    """Return the last certain refusal, or the last uncertain one if none is certain; None if there are no refusals."""
     chosen: ClientRefusal | None = None
     for refusal in refusals:
         if chosen is None or refusal.certain >= chosen.certain:

@@ -50,9 +50,9 @@ def group_offsets(
 
 
 class KafkaGroupCommits:
-    """Sets a group's offsets repeatedly through one consumer, because each new one must log in (with Kerberos, at the KDC).
+    """Sets a group's offsets repeatedly through one consumer, because each new consumer must log in (with Kerberos, at the KDC).
 
-    A consumer that fails is closed. If it had been used before, a new one tries the same commit once more.
+    A consumer that fails is closed. If it had been used before, a new consumer tries the same commit once more.
     """
 
     def __init__(self, options: KafkaOptions, group: str, timeout_seconds: float) -> None:
@@ -130,4 +130,4 @@ def _problems(answers: list[tuple[Any, Any]], group: str, trouble: str) -> list[
 
 
 def _not_set(group: str, why: str) -> str:
-    return f"offsets of group {group} not set, lag tools are behind: {why}"
+    return f"offsets of group {group} not set, so lag tools are behind: {why}"

@@ -129,7 +129,7 @@ def unavailable(
     return ServiceUnavailable(
         "kafka.unavailable",
         f"Kafka at {brokers} did not answer ({what}): {reasons}",
-        "check the addresses, the network and the credentials in the map's kafka section, then start again",
+        "check the network, and the addresses and credentials in the map's kafka section; then start kafka2hive again",
     )
 
 
@@ -138,7 +138,7 @@ def access_refused(properties: Sequence[tuple[str, str]], refusal: ClientRefusal
     refusal = explain(refusal, dict(properties))
     broker = refusal.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")
     why = redacted(properties, refusal.why)
-    return AccessRefused(refusal.code, f"no way into Kafka at {broker}: {why}", refusal.remedy)
+    return AccessRefused(refusal.code, f"cannot connect to Kafka at {broker}: {why}", refusal.remedy)
 
 
 def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) -> ConfigError:

@@ -28,8 +28,8 @@ class TopicView:
     def after(self, earlier: "TopicView | None") -> "TopicView":
         """Return this view with the partitions of an earlier view of the same topic id added.
 
-        A topic never loses partitions, so a broker that does not list them has older metadata. If an id is unknown, it
-        may be another topic, and nothing is added.
+        A topic never loses partitions, so a broker that does not list them has older metadata. If one of the ids is unknown,
+        the views may be of different topics, and nothing is added.
         """
         if earlier is None or UNKNOWN_ID in (self.id, earlier.id) or self.id != earlier.id:
             return self

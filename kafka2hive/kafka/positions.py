@@ -82,8 +82,8 @@ class Logs:
 class TableIntent:
     """The settings of one table in the map and on the command line.
 
-    `topics` are the topics that the table reads now; `created_later` holds the topic partitions that did not exist when
-    this run began.
+    `topics` are the topics that the table reads now; `created_later` holds those of them that did not exist when this run
+    began.
     A new topic begins at its earliest offset if it is in `created_later`, or if `by_pattern` is set and the table
     already has positions. Otherwise it begins as `start` says.
     """
@@ -117,7 +117,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class PositionsToCommit:
-    """The table must commit these first: `positions` (start == end) replace or extend its own, `gaps` its accepted ones."""
+    """The table must first commit `positions` (start == end), which replace or extend its own, and `gaps`."""
 
     positions: tuple[Position, ...]
     gaps: tuple[Gap, ...] = ()
@@ -147,7 +147,7 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     for topic in sorted(set(intent.topics)):
         view = logs.cluster.topics.get(topic)
         if view is None:
-            findings.warnings.append(f"topic {topic} is not in Kafka; what was read of it keeps its position")
+            findings.warnings.append(f"topic {topic} is not in Kafka; the table keeps its positions in it")
         elif topic not in known:
             earliest = topic in intent.created_later or (intent.by_pattern and bool(snapshot.positions))
             policy = StartPolicy(StartKind.EARLIEST) if earliest else intent.start
@@ -159,7 +159,7 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
 
 @dataclass(slots=True)
 class _Findings:
-    """Collects what the topics need, one topic after another."""
+    """Collects ranges, positions, gaps, problems and warnings, one topic after another."""
 
     ranges: list[OffsetRange] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)

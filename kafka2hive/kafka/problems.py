@@ -55,7 +55,7 @@ def topic_recreated(topic: str, before: str, now: str) -> Problem:
 
 
 def beyond_end(position: OffsetRange) -> Problem:
-    """Return the problem that [log end, our position) was read and is no longer in the log (unclean election, lost disks)."""
+    """Return the problem that [log end, position) was read and is no longer in the log (unclean election, lost disks)."""
     tp = position.topic_partition
     return Problem(
         code="kafka.log_truncated",
@@ -80,7 +80,7 @@ def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) 
 
 
 def aged_out(missing: OffsetRange) -> Problem:
-    """Return the problem that [our position, earliest) was deleted before it was read (retention, deleted records)."""
+    """Return the problem that [position, earliest) was deleted before it was read (retention, DeleteRecords)."""
     tp = missing.topic_partition
     return Problem(
         code="kafka.offsets_lost",
@@ -154,7 +154,7 @@ def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
     return TableError(
         UNKNOWN_TOPIC,
         f"{table}: the map lists topic{'s' if some else ''} {', '.join(topics)}, which Kafka does not have",
-        f"create {'them' if some else 'it'}, correct the name, or take it out of the map",
+        f"create {'them' if some else 'it'}, or correct or remove the name{'s' if some else ''} in the map",
     )
 
 

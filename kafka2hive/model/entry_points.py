@@ -19,7 +19,7 @@ class PluginKind(Enum):
 
 
 def plugin_names(kind: PluginKind) -> tuple[str, ...]:
-    """Return the names of this kind, sorted. A name is repeated for each package that offers it."""
+    """Return the names of the installed plug-ins of this kind, sorted. A name is repeated for each package that offers it."""
     from importlib.metadata import entry_points
 
     return tuple(sorted(entry.name for entry in entry_points(group=kind.value)))
@@ -31,7 +31,7 @@ def fault_of(kind: PluginKind, name: str) -> str | None:
     if names.count(name) == 1:
         return None
     if names.count(name) > 1:
-        return f"several packages offer {name} in {kind.value}: leave one of them installed"
+        return f"several packages offer {name} in {kind.value}: uninstall all but one of them"
     return f"no package offers {name} in {kind.value}; installed here: {', '.join(names) or 'none'}"
 
 

@@ -55,7 +55,7 @@ class Kafka2HiveError(Exception):
 
 
 class ConfigError(Kafka2HiveError):
-    """The map is wrong; nothing was changed."""
+    """The map, an option or this machine is not as it must be; nothing was changed."""
 
     exit_code = ExitCode.CONFIG
 
@@ -67,7 +67,7 @@ class ServiceUnavailable(Kafka2HiveError):
 
 
 class AccessRefused(ServiceUnavailable):
-    """A service answers and refuses this client because of credentials, certificates or the way to connect.
+    """A service answers, but refuses this client because of its credentials, its certificates or its protocol.
 
     The caller may try again later, because a certificate may be renewed or a password set meanwhile.
     """
@@ -125,9 +125,11 @@ class SchemaDiffers(TableError):
 
 
 class SchemaRegistryUnavailable(TableError):
-    """A message's schema id is unknown and the registry does not answer: the table waits."""
+    """A message names a schema that is not kept, and the registry does not answer: the table waits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            "registry.unavailable", message, "check the schema registry and the way to it; the table resumes"
+            "registry.unavailable",
+            message,
+            "check the schema registry and the network; the table resumes by itself",
         )

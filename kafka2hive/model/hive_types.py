@@ -17,10 +17,10 @@ _WORD = re.compile(r"(`[^`]+`|[^\s<>(),:`]+)\s*(:?)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAP = re.compile(r"\bmap\s*<\s*([a-z]+)", re.IGNORECASE)
 _AVRO_FAULTS = {
-    "tinyint": "an Avro table of Hive turns it into int, declare it as int",
-    "smallint": "an Avro table of Hive turns it into int, declare it as int",
-    "char": "Hive reads it only from files that state its length, declare it as string",
-    "varchar": "Hive reads it only from files that state its length, declare it as string",
+    "tinyint": "an Avro table of Hive turns it into int; declare it as int",
+    "smallint": "an Avro table of Hive turns it into int; declare it as int",
+    "char": "Hive reads it only from files that state its length; declare it as string",
+    "varchar": "Hive reads it only from files that state its length; declare it as string",
 }
 
 
@@ -94,9 +94,8 @@ def is_wider(new: str, old: str) -> bool:
         is_longer = new_text[2] is None or int(new_text[2]) >= int(old_text[2] or new_text[2] + "0")
         return is_longer and not loses_blanks
     if any("char" in type_text.lower() for type_text in (new, old)):
-        return (
-            False  # the text type is inside a struct, array or map, or a number may not fit into the length
-        )
+        # the text type is inside a struct, array or map, or the other type is not a text, whose values may be too long
+        return False
     try:
         return _holds(parse_hive_type(new.lower()), parse_hive_type(old.lower()))
     except ConfigError:

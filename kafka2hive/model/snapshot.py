@@ -354,10 +354,9 @@ class Snapshot:
     )
 
     def with_checksum(self, checksum: str) -> "Snapshot":
-        """Return a copy with the checksum of its text. `replace` cannot: it makes a copy without checksum."""
-        copy = object.__new__(
-            Snapshot
-        )  # each read and commit copies a snapshot; `replace` takes three times as long
+        """Return a copy with the checksum of its text. `dataclasses.replace` would return a copy without checksum."""
+        # each read and commit copies a snapshot, and `replace` takes three times as long
+        copy = object.__new__(Snapshot)
         for name in self.__slots__:
             object.__setattr__(copy, name, getattr(self, name))
         object.__setattr__(copy, "checksum", checksum)

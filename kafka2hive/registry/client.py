@@ -16,12 +16,12 @@ from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403
-"""The error_code of a 404 for an id that the registry does not know."""
+"""The error_code of a 404 for a schema id that the registry does not have."""
 PAUSES = (0.2, 1.0)
 """The seconds between the rounds over all addresses."""
 MOST_REFERENCES = 500
 MOST_REFERRED = 16 * 1024 * 1024
-"""Limit in characters of all schemas to which a schema refers."""
+"""The limits of the schemas to which one schema refers, directly and indirectly: their number and their total characters."""
 
 _MISSING = frozenset({40401, 40402, MISSING_SCHEMA})  # no such subject, no such version, no such schema
 _TRANSIENT = frozenset({408, 425, 429})
@@ -30,7 +30,7 @@ _LONGEST_QUOTE = 200
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The requested JSON: an object or a list."""
+    """A response with the requested JSON: an object or a list."""
 
     content: Any
 
@@ -67,9 +67,9 @@ Answer = Document | AbsenceAnswer | Busy | CredentialsRefused | Foreign
 
 
 def read_answer(status: int, body: bytes) -> Answer:
-    """Classify a whole response.
+    """Classify a response that arrived in full.
 
-    A 404 is an AbsenceAnswer only with an error_code of registries: any server answers 404 to a path that it does not know.
+    A 404 is an AbsenceAnswer only with one of the registry's error codes, because any server answers 404 to an unknown path.
     """
     content = _json(body)
     if status in (401, 403):
@@ -78,7 +78,11 @@ def read_answer(status: int, body: bytes) -> Answer:
         return Busy(f"{status}{_message(content)}")
     if status == 200:
         is_json = isinstance(content, dict | list)
-        return Document(content) if is_json else Foreign("200 with a text that is no JSON object")
+        return (
+            Document(content)
+            if is_json
+            else Foreign("200, but the body is neither a JSON object nor a JSON list")
+        )
     code = content.get("error_code") if isinstance(content, dict) else None
     if status == 404 and code in _MISSING:
         return AbsenceAnswer(code)
@@ -150,7 +154,7 @@ class RegistryClient:
         where, answer = self._ask("/schemas/types")
         kinds = answer.content if isinstance(answer, Document) else None
         if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-            raise errors.foreign_answer(where, "no list of kinds of schemas")
+            raise errors.foreign_answer(where, "the response is not a list of schema types")
         return tuple(sorted(kinds))
 
     def _with_references(self, content: Any, where: str) -> WriterSchema:
@@ -176,17 +180,19 @@ class RegistryClient:
                     where, f"references in a circle, or more than {MOST_REFERENCES} of them"
                 )
             if isinstance(answer, AbsenceAnswer):
-                raise errors.foreign_answer(where, "a schema refers to it, and the registry does not have it")
+                raise errors.foreign_answer(
+                    where, "a schema refers to this version, which the registry does not have"
+                )
             self._resolve(_references(answer.content, where), resolved, (*within, reference))
             resolved[reference] = SchemaReference(reference.name, _text(answer.content, where))
             if sum(len(schema.text) for schema in resolved.values()) > MOST_REFERRED:
                 raise errors.foreign_answer(where, f"references to more than {MOST_REFERRED} characters")
 
     def _ask(self, path: str) -> tuple[str, Document | AbsenceAnswer]:
-        """Return the URL of an answer and the answer. Raises SchemaRegistryUnavailable.
+        """Request `path`, and return the URL that answered and its answer. Raises SchemaRegistryUnavailable.
 
         If one address answers that it has no such schema or subject, the others are asked before this counts as the answer,
-        because they may be ahead of it. Busy addresses are asked again after each pause, until the time limit.
+        because they may be ahead of it. If all are busy, they are asked again after each pause, until the time limit.
         """
         began, failures = self._clock.monotonic(), dict[str, str]()
         missing: tuple[str, AbsenceAnswer] | None = None
@@ -210,7 +216,7 @@ class RegistryClient:
         raise SchemaRegistryUnavailable(f"the schema registry does not answer ({reasons})")
 
     def _ask_address(self, url: str, path: str) -> Document | AbsenceAnswer | Busy:
-        """Ask one address. Raises TableError for an answer that neither a retry nor another address would change."""
+        """Ask one address. Raises TableError if neither a retry nor another address would help."""
         try:
             response = self._http.get(url, path)
         except NoResponse as error:
@@ -267,4 +273,4 @@ def _references(content: Any, where: str) -> list[Reference]:
 
 
 def _malformed(where: str, key: str) -> TableError:
-    return errors.foreign_answer(where, f"a response without a valid {key}")
+    return errors.foreign_answer(where, f"the response has no valid {key}")

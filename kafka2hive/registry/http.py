@@ -13,13 +13,13 @@ from kafka2hive.registry import port as errors
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 MOST_BYTES = 16 * 1024 * 1024
-"""Limit of a response; schemas are smaller."""
+"""The longest body that is accepted; schemas are shorter."""
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
-"""OpenSSL's reasons if the server answers in plain HTTP."""
+"""OpenSSL's reasons for a failed handshake if the server answers in plain HTTP."""
 
 
 class NoResponse(Exception):
-    """No connection, or no whole response in time; a retry may succeed."""
+    """The server could not be reached, or did not send its whole response in time; a retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Response:
 
 
 class HttpClient:
-    """Sends requests with the map's credentials and certificates; a new connection for each."""
+    """Sends each request over a new connection, with the map's credentials and certificates."""
 
     def __init__(self, options: RegistryOptions) -> None:
         self._options = options
@@ -40,8 +40,8 @@ class HttpClient:
     def get(self, url: str, path: str) -> Response:
         """GET `url` + `path`; redirects are not followed.
 
-        Raises NoResponse, or TableError: `registry.tls` (no trust) or `registry.answer` (no HTTP, or a response that is too
-        long).
+        Raises NoResponse, or TableError: `registry.tls` (the TLS handshake fails, or a file of the map cannot be used) or
+        `registry.answer` (the server speaks another protocol, or its response is too long).
         """
         connection = self._connection(url)
         expired = threading.Event()
@@ -57,12 +57,16 @@ class HttpClient:
             if expired.is_set() or isinstance(error, ssl.SSLEOFError):
                 raise NoResponse(self._reason(error, expired)) from error
             if error.reason in _NO_TLS:
-                raise errors.foreign_answer(url, "it does not speak TLS; is it http://?") from error
+                raise errors.foreign_answer(
+                    url, "it does not speak TLS; write http:// if that is intended"
+                ) from error
             raise errors.tls_error(url, _tls_reason(error)) from error
         except OSError as error:  # includes RemoteDisconnected
             raise NoResponse(self._reason(error, expired)) from error
         except BadStatusLine as error:
-            raise errors.foreign_answer(url, "no HTTP; is it https://?") from error
+            raise errors.foreign_answer(
+                url, "its answer is not HTTP; write https:// if it speaks TLS"
+            ) from error
         except HTTPException as error:  # the response ended in the middle
             raise NoResponse(self._reason(error, expired)) from error
         finally:
@@ -71,8 +75,8 @@ class HttpClient:
         if expired.is_set():
             raise NoResponse(self._late())
         if len(body) > MOST_BYTES:
-            raise errors.foreign_answer(url, f"a response of more than {MOST_BYTES} bytes")
-        # read(limit) does not report that less arrived than Content-Length announced
+            raise errors.foreign_answer(url, f"the response has more than {MOST_BYTES} bytes")
+        # read(limit) raises no error if fewer bytes arrive than Content-Length announces
         if len(body) < (length or 0) or not (is_framed or body.rstrip().endswith((b"}", b"]"))):
             raise NoResponse("the response ended in the middle")
         return Response(response.status, body)

@@ -23,21 +23,22 @@ MOST_REMEMBERED = 2_000
 MOST_BYTES = 64 * 1024 * 1024
 """Limit in bytes of all schemas in memory together."""
 UNKNOWN_SECONDS = 60.0
-"""After this time an unknown id is requested again, because it may have been registered since."""
+"""After this time, an unknown id is requested again, because it may have been registered meanwhile."""
 MOST_UNKNOWN = 300
 """Limit of unknown ids within UNKNOWN_SECONDS.
 
-So many cannot come from single wrong records, and a request for each would take too long.
+A few wrong records do not have so many ids, and a request for each would take too long.
 """
 MOST_CONFIRMED = 10
-"""So many unknown ids within UNKNOWN_SECONDS are requested twice, because a replica of the registry may lag behind."""
+"""Limit of unknown ids within UNKNOWN_SECONDS that are requested twice, because a replica of the registry may lag behind."""
 CONFIRM_SECONDS = 1.0
 _OUTAGE_SECONDS = 5.0
 _OUTAGE_TIMES = 2.0
+"""After an outage, requests pause twice as long as the failed one took, but at least _OUTAGE_SECONDS."""
 _COMPARE_PAUSE_SECONDS = 60.0
 _COMPARE_PAUSE_TIMES = 10.0
-"""After a failed comparison, comparisons pause ten times as long as it took: a hanging registry costs at most a tenth of a
-process's time."""
+"""After a failed comparison, comparisons pause ten times as long as it took, but at least _COMPARE_PAUSE_SECONDS. A hanging
+registry then costs at most a tenth of a process's time."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -76,7 +77,7 @@ class Recent(Generic[Key, Value]):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A schema in memory. At `compare_at` (monotonic seconds) it is due for another comparison with the registry's."""
+    """A schema in memory. From `compare_at` on (monotonic seconds), it must be compared with the registry's before its use."""
 
     schema: WriterSchema
     compare_at: float
@@ -85,8 +86,8 @@ class _Known:
 class SchemaLookup:
     """The lookup of one process, an implementation of WriterSchemas. With `keeps` it writes new schemas to the storage.
 
-    A kept schema is compared with the registry's before its first use in the process and again after each
-    `compare_seconds`, because a registry that was recreated gives the same ids to other schemas.
+    A kept schema is compared with the registry's before its first use in the process and again every `compare_seconds`,
+    because a registry that was recreated may give the same ids to other schemas.
     """
 
     def __init__(
@@ -113,10 +114,10 @@ class SchemaLookup:
         self._outage: tuple[float, str] = (float("-inf"), "")
 
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
-        """Return the schema of an id, None if the registry certainly has no such id.
+        """Return the schema of an id, None if the registry answers that it has no such id.
 
-        Raises SchemaRegistryUnavailable (for some seconds after an outage without a new request), and the errors of
-        registry/port.py, such as `registry.changed` if the registry's schema of this id differs from the kept one.
+        Raises SchemaRegistryUnavailable; for some seconds after an outage, it does so without a new request. Raises the other
+        errors of registry/port.py, such as `registry.changed` if the registry's schema of this id differs from the kept one.
         """
         known = self._known.get(schema_id)
         if known is not None and self._clock.monotonic() < known.compare_at:
@@ -153,7 +154,7 @@ class SchemaLookup:
             ended = self._clock.monotonic()
             pause = max(_COMPARE_PAUSE_SECONDS, _COMPARE_PAUSE_TIMES * (ended - began))
             self._not_compared_before = ended + pause
-            log.warning("kept schemas are used without comparing them with the registry's: %s", error)
+            log.warning("kept schemas are used without a comparison with the registry's schemas: %s", error)
             return self._remember(schema_id, before, pause)
         if now is None:
             log.warning(
@@ -164,7 +165,10 @@ class SchemaLookup:
         return self._remember(schema_id, before, self._compare_seconds)
 
     def _refuse_change(self, schema_id: SchemaId, before: WriterSchema, now: WriterSchema) -> None:
-        """Raise `registry.changed` if the schemas differ. The schema is forgotten first, so the next try reads the kept one."""
+        """Raise `registry.changed` if the schemas differ.
+
+        The schema in memory is removed first, so that the next try reads the kept one.
+        """
         if not self._same(before, now):
             self._known.forget(schema_id)
             raise errors.schema_changed(
@@ -189,7 +193,7 @@ class SchemaLookup:
         return schema
 
     def _confirm(self, schema_id: SchemaId) -> WriterSchema | None:
-        """Request the schema, again after a pause if the registry has none: see MOST_CONFIRMED."""
+        """Request the schema. If the registry has none, request it once more after a pause (see MOST_CONFIRMED)."""
         schema = self._registry.schema(schema_id)
         if schema is None and len(self._unknown) < MOST_CONFIRMED:
             self._clock.sleep(CONFIRM_SECONDS)

@@ -10,7 +10,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 
 SameSchema = Callable[[WriterSchema, WriterSchema], bool]
-"""Returns whether two schemas mean the same to a decoder, even if their texts are formatted differently."""
+"""Returns whether a decoder reads the same values with both schemas, even if their texts are formatted differently."""
 _BEFORE, _AFTER = 40, 60
 """The numbers of characters that are shown before and after the first difference of two schemas."""
 
@@ -63,7 +63,7 @@ def foreign_answer(url: str, why: str) -> TableError:
 
 
 def tls_error(url: str, why: str) -> TableError:
-    """Return the error for TLS: one side does not trust the other, or a certificate file of the map is unusable."""
+    """Return the error for TLS: one side does not trust the other, or a certificate file of the map cannot be used."""
     return TableError(
         "registry.tls",
         f"no TLS connection to the schema registry {url}: {why}",
@@ -76,8 +76,8 @@ def too_many_unknown(urls: str, count: int) -> TableError:
     return TableError(
         "registry.unknown_ids",
         f"{count} different schema ids within a minute are unknown to the schema registry {urls}",
-        "are these records in Confluent's wire format, and is this their registry? Correct format, the schema in the map or "
-        "registry.url",
+        "check whether these records are in Confluent's wire format and belong to this registry; then correct the table's"
+        " format or schema in the map, or registry.url",
     )
 
 
@@ -88,11 +88,10 @@ def schema_changed(
     return TableError(
         "registry.changed",
         f"schema id {schema_id} of the schema registry {urls} differs from the schema that was used before:"
-        f" {_difference(before, now)}. A record with this id does not tell which of the two it was written with; nothing is"
-        " committed",
+        f" {_difference(before, now)}. A record with this id may have been written with either schema; nothing is committed",
         "was the registry recreated or restored? If the records that are not read yet were written with the earlier"
         f" schema, give the registry its earlier ids back, and the table resumes. If all of them were written with the"
-        f" registry's present one, stop the run, move {path} away and start the run again (docs/operations.md)",
+        f" registry's present schema, stop the run, move {path} away and start the run again (docs/operations.md)",
     )
 
 

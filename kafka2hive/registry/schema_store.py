@@ -1,4 +1,4 @@
-"""Kept schemas: those that were used before, as small files on the map's storage, for times when the registry is down."""
+"""Kept schemas: each schema that was used is written to a small file on the map's storage, for times without a registry."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def write_kept(kept: KeptSchema) -> bytes:
 
 
 def read_kept(data: bytes) -> KeptSchema | None:
-    """Parse a file; return None if it is incomplete, changed or of another version of the format."""
+    """Parse a file; return None if it is incomplete, damaged or of another version of the format."""
     head, _, body = data.partition(b"\n")
     if head != _HEAD + hashlib.sha256(body).hexdigest().encode():
         return None
@@ -96,7 +96,7 @@ class KeptSchemas:
         except NotFound:
             return None
         except StorageError as error:
-            log.warning("cannot read a kept schema, the registry is asked instead: %s", error)
+            log.warning("cannot read a kept schema; the registry is asked instead: %s", error)
             return None
         if kept is None or (kept.registry, kept.schema_id) != (self._registry, schema_id):
             log.warning("%s is damaged; the registry is asked instead", path)
@@ -107,8 +107,8 @@ class KeptSchemas:
         """Keep the schema in a file. Return the schema of a valid file that exists already, otherwise None.
 
         A draft is written under a unique name, then renamed. A valid file stays; a damaged one is moved aside and replaced.
-        A crash in the middle leaves a draft, which is never read, and possibly no file where the damaged one was. A second
-        call changes nothing.
+        A crash in the middle leaves a draft, which is never read, and perhaps no file in place of the damaged one. A second
+        call changes nothing. A failure of the storage is only logged.
         """
         path = self.path(schema_id)
         draft = schema_draft(path, self._new_uuid(), "in-progress")

@@ -19,8 +19,8 @@ def manifest_of(
 ) -> TableManifest:
     """Return the manifest of one task; `read` and `written` may also hold reports of other tasks.
 
-    If it has a failure, no part of it may be committed. Raises AccountingMismatch if the two sides contradict each other,
-    TableError (`sql.unread`) if the report from before the SELECT is missing.
+    If the manifest has a failure, no part of it may be committed. Raises AccountingMismatch if the two sides contradict each
+    other, TableError (`sql.unread`) if the report from before the SELECT is missing.
     """
     reports = [report for report in written if report.task == task]
     if len(reports) != 1:
@@ -79,7 +79,7 @@ def failed_manifest(manifest: TableManifest, failure: TableFailure) -> TableMani
 
 
 def _combine(read: RangeAccounting, written: RowsWritten, number: int) -> RangeAccounting:
-    """Return the account of the range with this number, with what became of its rows after the SELECT."""
+    """Return the account of a range, with the counts of its rows after the SELECT; `number` is its index in the reports."""
     rows, refused = written.rows[number], written.refused[number]
     filtered = read.account.written - rows - refused
     if filtered < 0:

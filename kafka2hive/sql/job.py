@@ -1,7 +1,7 @@
 """The Spark job for one table with SQL in an epoch: read, SELECT and write in one stage, or two with `shuffle: bucket`.
 
 Each task's rows stay in its Spark partition, in order, until they are written or shuffled. Accumulators return the reports
-of what was read and sent; the job's result holds the reports of what was written. Spark drops both of failed attempts.
+of what was read and sent; the job's result holds the reports of what was written. Spark drops all reports of failed attempts.
 """
 
 import logging
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class _Reports(AccumulatorParam):  # type: ignore[misc]  # pyspark has no type of it
-    """The reports of all successful attempts."""
+    """An accumulator of the reports of all successful attempts."""
 
     def zero(self, value: tuple["RecordsRead", ...]) -> tuple["RecordsRead", ...]:
         return ()

@@ -1,4 +1,4 @@
-"""Preview the rows of a table with SQL: this process reads and buckets, a local Spark runs the SELECT.
+"""Preview the rows of a table with SQL: this process reads and buckets the records, and a local Spark runs the SELECT.
 
 Nothing is written. The records must be few, because they are held in memory and sent to Spark with the plan.
 """

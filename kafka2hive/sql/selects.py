@@ -1,4 +1,4 @@
-"""The SELECTs of tables, planned by Spark, with their lookups and functions: for the jobs of a run, and for commands."""
+"""Plan the SELECTs of tables in Spark, with their lookups and functions, for the jobs of a run and for commands."""
 
 import importlib
 import importlib.util
@@ -73,13 +73,13 @@ class Selects:
     def check(self, table: TableSettings) -> None:
         """Plan the table's SELECT as a run would, without reading records. A table without SQL passes.
 
-        Raises TableError as `rows`, ServiceUnavailable if Spark is gone. Threads are served one at a time.
+        Raises the TableErrors of `rows`, and ServiceUnavailable if Spark is gone. Threads are served one at a time.
         """
         if table.sql is not None:
             self._check(table.table, lambda: self.rows(table, 1, _no_records))
 
     def check_text(self, table: TableSettings) -> None:
-        """Check the part that needs neither lookups nor columns: the SELECT's grammar, its nodes, and the functions.
+        """Check what needs neither lookups nor columns: the SELECT's grammar, the nodes of its plan, and the functions.
 
         Raises the errors of `check`.
         """
@@ -108,13 +108,13 @@ class Selects:
 
 
 def _no_records(tasks: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """Return no records; for a plan that is not run."""
+    """Yield no records; for a plan that is not run."""
     yield from ()
 
 
 @contextmanager
 def local_selects(service_map: ServiceMap) -> Iterator[Selects]:
-    """Start a Spark of one core without a cluster, and yield its SELECTs; no files are left.
+    """Start a local Spark with one core, and yield Selects that use it. Its files are deleted at the end.
 
     Raises ServiceUnavailable (`spark.start`) if Spark does not start.
     """
@@ -169,7 +169,7 @@ def add_functions(session: SparkSession, table: TableSettings) -> None:
     if not functions:
         raise TableError(
             "sql.udfs",
-            f"{table.table}: {table.udfs} has no function that is made by pyspark's udf or pandas_udf",
+            f"{table.table}: {table.udfs} has no function made by pyspark's udf or pandas_udf",
             "decorate its functions: @udf('int')",
         )
 

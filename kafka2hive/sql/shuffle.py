@@ -26,7 +26,7 @@ MARKS = 1 << 64
 
 
 def whole_plan(shares: Sequence[TaskPlan]) -> TaskPlan:
-    """Return a plan with all ranges of the table's epoch. Files are named by it, because each may hold rows of every range."""
+    """Return a plan with all ranges of the table's epoch, for the names of files, each of which may hold rows of every range."""
     (task,) = shares[0].tables
     ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
     return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
@@ -47,9 +47,9 @@ def shuffled_manifests(
     into: int,
     out: int,
 ) -> list[TableManifest]:
-    """Return one manifest per share: the first has all accounts and files, the others only what was seen in their records.
+    """Return one manifest per share: the first has all accounts and files, the others only what decoding noted of their records.
 
-    If one has a failure, nothing may be committed. `into` and `out` are Spark's row counts before and after the SELECT.
+    If a manifest has a failure, nothing may be committed. `into` and `out` are Spark's row counts before and after the SELECT.
     Raises AccountingMismatch, TableError (see manifest_of).
     """
     if sorted(one.part for one in received) != list(range(len(shares))):
@@ -143,7 +143,7 @@ def shuffle_by_bucket(
     settings: TaskSettings,
     report: Callable[[RowsWritten], None],
 ) -> DataFrame:
-    """Return the rows as files hold them, each in the Spark partition of its bucket's part; there are as many parts as shares."""
+    """Return the rows as files hold them, each in the Spark partition to which its bucket belongs; there is one per share."""
     import pyarrow as pa
 
     from kafka2hive.task.rows import schema_in_files

@@ -1,4 +1,4 @@
-"""Turn a table's SELECT into Spark's plan, with the rows' coordinates carried through it, or refuse it with the reason.
+"""Turn a table's SELECT into Spark's plan that also returns each row's coordinates, or refuse the SELECT with the reason.
 
 Spark parses and analyses the text. Its plan is then checked against a list of nodes that keep at most one row per record.
 This relies on two facts (pyspark 4.3.0): the parsed plan is a tree that can be changed before it is analysed, and
@@ -60,7 +60,7 @@ _REASONS = {
     "WithCTE": "WITH is not supported: write a subquery after FROM",
 }
 _WITHOUT_GROUP = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
-"""Spark's error conditions for coordinates that are added to an aggregate."""
+"""Spark's error conditions for an aggregate to which the coordinates were added."""
 _TAIL = re.compile(r"\s*(SQLSTATE: \w+|\(line \d+, pos \d+\)|; line \d+ pos \d+)\s*")
 
 
@@ -176,7 +176,7 @@ def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame
         raise TableError(
             "sql.columns",
             f"{table}: the SELECT does not give the table's columns: {'; '.join(faults)}",
-            "name each column of the table, its metadata columns too, and CAST to its type",
+            "select every column of the table, including its metadata columns, and CAST each to the table's type",
         )
     return numbered.select(*result, COORDINATES)
 
@@ -217,7 +217,7 @@ def _names_records(plan: Any) -> bool:
 
 
 def _in_task(physical: Any) -> Iterator[Any]:
-    """Yield the nodes that run in the records' tasks, without those that are computed before and broadcast."""
+    """Yield the nodes that run in the records' tasks, without those whose result is broadcast to the tasks."""
     yield physical
     if physical.nodeName() != "BroadcastExchange":
         for child in _children(physical):
@@ -252,7 +252,8 @@ def refusal(table: str, node: str, why: str = "", at: Any = None) -> TableError:
     return TableError(
         "sql.refused",
         f"{table}: {why or _REASONS.get(node, f'Spark plans a {node} for it')}{place}; nothing is dumped",
-        "each record must become one row or none, by its own values alone: SELECT columns and functions FROM records WHERE ..",
+        "write a SELECT that makes at most one row of each record, from this record's values only: SELECT columns and"
+        " functions FROM records WHERE ..",
     )
 
 
@@ -274,7 +275,7 @@ def failed_select(table: str, error: PySparkException | Py4JJavaError) -> TableE
     return TableError(
         "sql.failed",
         f"{table}: its SELECT or its tasks failed: {error_text(error)}",
-        "where a function fails on a record, use try_cast, try_divide, .. or leave the record out by WHERE",
+        "if a function fails on a record, use try_cast, try_divide, .. or exclude the record with WHERE",
     )
 
 

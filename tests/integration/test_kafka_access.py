@@ -161,7 +161,7 @@ def refusals(broker: SecureKafka, endpoint: str) -> dict[str, Refused]:
             {"bootstrap.servers": broker.at("SASL")}, "kafka.listener", "may speak another protocol"
         ),
         "SASL to a port without": Refused(
-            scram | plaintext | {"security.protocol": "SASL_PLAINTEXT"}, "kafka.listener", "does not take SASL"
+            scram | plaintext | {"security.protocol": "SASL_PLAINTEXT"}, "kafka.listener", "does not accept SASL"
         ),
         "nobody there": Refused(
             scram | {"bootstrap.servers": "localhost:9"}, "kafka.unavailable", "Connection refused"

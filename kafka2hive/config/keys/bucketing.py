@@ -94,7 +94,7 @@ class Bucketing:
 
 @dataclass(frozen=True, slots=True)
 class CompactOptions:
-    """How complete Hive partitions are compacted."""
+    """How Hive partitions are compacted once they are complete."""
 
     target_bytes: Annotated[
         Size,
@@ -117,7 +117,7 @@ class CompactOptions:
         DailyWindow | None,
         Key(
             "When a run may begin to rewrite files, in the zone of the table's buckets, such as `01:00-06:00`.",
-            more="The window may cross midnight. What was begun before its end is finished.",
+            more="The window may cross midnight. A rewrite that began before its end is finished.",
             written="text",
             otherwise="any time",
         ),

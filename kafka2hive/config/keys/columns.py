@@ -22,13 +22,13 @@ UnknownEnum = Literal["refuse", "name", "null"]
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """What the map allows of a column's values beyond the acceptance table; values that it changes are counted.
+    """Values that a column accepts in addition to those of its type (docs/decoding.md); values that change are counted.
 
-    - `fraction`: whether parts of a microsecond are refused or cut off.
+    - `fraction`: whether a time finer than a microsecond is a dead letter or is truncated.
     - `others`: alternative paths to the value, for other producers.
     - `default`: the value instead of NULL, as text.
     - `decimals`: the encoding in JSON: texts and numbers, or Kafka Connect's bytes.
-    - `unknown_enum`: whether a number without a name in Protobuf's enum is refused, becomes its digits, or NULL.
+    - `unknown_enum`: what an enum's number without a name becomes in Protobuf: a dead letter, its digits, or NULL.
     """
 
     fraction: Fraction = "exact"
@@ -60,7 +60,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnKeys:
-    """A column that does not just take the JSON member of its name."""
+    """A column with more keys than its type."""
 
     type: Annotated[str, Key("Type of the column.", written="Hive type")]
     path: Annotated[

@@ -13,9 +13,9 @@ TRANSFER_PROTECTION = "dfs.data.transfer.protection"
 
 @dataclass(frozen=True, slots=True)
 class KerberosOptions:
-    """A principal with its keytab, or with a ticket cache that something else renews.
+    """A principal with its keytab, or with a ticket cache that another program renews.
 
-    Paths and names, no secrets: a keytab's content never enters the program.
+    The values are paths and names, not secrets. A check reads which principals a keytab has; its keys are not kept.
     """
 
     principal: Annotated[str, Key("`name@REALM` or `name/host@REALM`.")]
@@ -28,7 +28,7 @@ class KerberosOptions:
     ] = None
     cache: Annotated[
         str | None,
-        Key("Instead of `keytab`: a ticket cache, `FILE:/path`, that something else renews."),
+        Key("Instead of `keytab`: a ticket cache, `FILE:/path`, that another program renews."),
     ] = None
 
 
@@ -36,7 +36,7 @@ class KerberosOptions:
 class KafkaOptions:
     """Any property of librdkafka, as `name: value`, and the keys below.
 
-    The references in `properties` are resolved, and their secrets are never printed (see `ServiceMap.secret_keys`).
+    The references in `properties` are already resolved. Secrets among them are never printed (see `ServiceMap.secret_keys`).
     """
 
     properties: Annotated[
@@ -163,7 +163,7 @@ class HiveOptions:
 class RegistryOptions:
     """The schema registry of the tables with format avro or protobuf.
 
-    Its secrets have their references resolved and are never printed.
+    References in it are already resolved. Its secrets are never printed.
     """
 
     url: Annotated[

@@ -31,7 +31,7 @@ def parse_json_path(text: str) -> tuple[str, ...]:
     if not keys:
         raise ValueError(f"{_FORM}: $ alone is the whole record")
     if len(keys) > MOST_STEPS:
-        raise ValueError(f"a path has at most {MOST_STEPS} steps, this one has {len(keys)}")
+        raise ValueError(f"a path has at most {MOST_STEPS} steps; this one has {len(keys)}")
     return tuple(keys)
 
 
@@ -49,9 +49,9 @@ def _suggestion(text: str) -> str:
 def _fault(text: str, at: int) -> str:
     tail = text[at:]
     if re.match(r"\[-?[0-9:]", tail):
-        return "elements of arrays cannot be taken; declare the column as array<..>"
+        return "a path cannot select an element of an array; declare the column as array<..>"
     if re.match(r"\.\.|\.\*|\[\*|\[\?", tail):
-        return "wildcards and filters cannot be used, one path is one value"
+        return "wildcards and filters cannot be used, because a path leads to one value"
     return _FORM
 
 

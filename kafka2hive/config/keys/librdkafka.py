@@ -1,17 +1,17 @@
-"""The Kafka client's properties: which of them kafka2hive sets itself, which ones exist, and what the client accepts."""
+"""The Kafka client's properties: which ones the map must not set, which ones exist, and which values the client accepts."""
 
 import re
 from collections.abc import Mapping
 
 OWNED = {
     "auto.offset.reset": "use `start`: a silent jump to another offset would lose records",
-    "enable.auto.commit": "positions live in the ledgers; use commit_group for lag tools",
-    "auto.commit.enable": "positions live in the ledgers; use commit_group for lag tools",
-    "auto.commit.interval.ms": "positions live in the ledgers; use commit_group for lag tools",
-    "enable.auto.offset.store": "positions live in the ledgers; use commit_group for lag tools",
-    "offset.store.method": "positions live in the ledgers",
-    "offset.store.path": "positions live in the ledgers",
-    "enable.partition.eof": "kafka2hive needs it to find the end of a log",
+    "enable.auto.commit": "positions are in the ledgers; use commit_group for lag tools",
+    "auto.commit.enable": "positions are in the ledgers; use commit_group for lag tools",
+    "auto.commit.interval.ms": "positions are in the ledgers; use commit_group for lag tools",
+    "enable.auto.offset.store": "positions are in the ledgers; use commit_group for lag tools",
+    "offset.store.method": "positions are in the ledgers",
+    "offset.store.path": "positions are in the ledgers",
+    "enable.partition.eof": "kafka2hive sets it, to find the end of a log",
     "group.instance.id": "topic partitions are assigned by the planner, not by the group",
     "partition.assignment.strategy": "topic partitions are assigned by the planner, not by the group",
     "group.remote.assignor": "topic partitions are assigned by the planner, not by the group",
@@ -20,13 +20,13 @@ OWNED = {
     "max.poll.interval.ms": "topic partitions are assigned by the planner, not by the group",
     "plugin.library.paths": "it loads foreign code into the service",
     "ssl.engine.location": "it loads foreign code into the service",
-    "sasl.jaas.config": "a Java property; write sasl.username and sasl.password",
-    "ssl.truststore.location": "a Java property; write ssl.ca.location with a PEM file",
+    "sasl.jaas.config": "it is a property of Java clients; write sasl.username and sasl.password",
+    "ssl.truststore.location": "it is a property of Java clients; write ssl.ca.location with a PEM file",
 }
 FIXED_VALUES = {
     "isolation.level": ("read_committed", "records of aborted transactions must not reach a table"),
     "allow.auto.create.topics": ("false", "reading must not create topics"),
-    "check.crcs": ("true", "records are checked on their way"),
+    "check.crcs": ("true", "the checksums of all records must be checked"),
 }
 _NAMES = """
 api.version.request api.version.request.timeout.ms bootstrap.servers broker.address.family broker.address.ttl
@@ -77,7 +77,7 @@ def is_sensitive(name: str) -> bool:
 
 
 def uses_gssapi(properties: Mapping[str, str]) -> bool:
-    """Return whether these properties log in with Kerberos, librdkafka's default with SASL."""
+    """Return whether these properties make the client log in with Kerberos, librdkafka's default for SASL."""
     mechanism = properties.get("sasl.mechanisms") or properties.get("sasl.mechanism") or "GSSAPI"
     is_sasl = properties.get("security.protocol", "").lower().startswith("sasl_")
     return is_sasl and mechanism.upper() == "GSSAPI"
@@ -103,7 +103,7 @@ def fault_of_value(name: str, value: object) -> str:
 
 
 def is_property(name: str) -> bool:
-    """Return whether the client knows the property. For names that are not listed the installed library is asked."""
+    """Return whether the client knows the property: it is in NAMES, or the installed library accepts its name."""
     if name in NAMES:
         return True
     refusal = _refusal({name: ""})
@@ -111,9 +111,9 @@ def is_property(name: str) -> bool:
 
 
 def _refusal(properties: Mapping[str, str]) -> str | None:
-    """Return the installed library's error for properties, empty if it accepts them.
+    """Return the installed library's error for these properties, empty if it accepts them.
 
-    None for properties of the Python client that are not texts.
+    None means that one of them belongs to the Python client, such as a callback, and must not be a text.
     """
     from confluent_kafka import Consumer, KafkaException
 

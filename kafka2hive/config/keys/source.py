@@ -70,7 +70,7 @@ class WireFormat:
 
 
 class Tombstones(Enum):
-    """What becomes of records with a null value; both are counted."""
+    """What becomes of records with a null value. They are counted in both cases."""
 
     SKIP = "skip"
     WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
@@ -205,7 +205,7 @@ SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | Chang
 
 
 def change_log_of(source: SourceKind) -> ChangeLog | None:
-    """Return whose envelopes are unpacked, None if records are not unpacked."""
+    """Return the producer whose envelopes are unpacked, None if records are not unpacked."""
     match source:
         case ChangeLogKeys(debezium=DebeziumKeys()) | "debezium":
             return ChangeLog.DEBEZIUM

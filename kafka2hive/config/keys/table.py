@@ -139,7 +139,7 @@ class SharedOptions:
         Key(
             "What becomes of late records of a table with `completion`, [below](#late).",
             more="`append`: they are appended to their partition, which gets another certificate. `dead_letter`: "
-            "records of periods that were over `completion.delay` before become dead letters.",
+            "records of closed periods, which ended at least `completion.delay` ago, become dead letters.",
         ),
     ] = "append"
     compact: Annotated[
@@ -181,7 +181,7 @@ class SharedOptions:
 
     @property
     def wire_format(self) -> WireFormat:
-        """Of records and keys whose schema the registry has."""
+        """The framing of records and keys whose schemas are in the registry."""
         return WireFormat(self.framing, self.protobuf_indexes)
 
     @property
@@ -335,8 +335,8 @@ class TableKeys(SelectOptions, _TableKeys):
 class RowOptions(SelectOptions, SharedOptions):
     """The options that a rule of the map and the settings of its tables have in common.
 
-    `columns` do not include the `metadata` columns, which come from the record and are appended in this order. With `sql`
-    the columns are made from `records`, or from the same columns if that is empty; without it the record fills them.
+    `columns` do not include the `metadata` columns, which come from the record and are appended in this order. Without `sql`,
+    the record fills the columns. With `sql`, the SELECT computes them from `records`, or from `columns` if that is empty.
     """
 
     table: str

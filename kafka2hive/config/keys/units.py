@@ -78,13 +78,13 @@ def duration_text(seconds: float) -> str:
 
 
 def parse_window(text: object) -> Window:
-    """Return the window of `01:00-06:00`. Raises ValueError, also if it ends when it begins."""
+    """Return the window of `01:00-06:00`. Raises ValueError, also if both times are the same."""
     match = _WINDOW.fullmatch(text.strip()) if isinstance(text, str) else None
     if not match:
         raise ValueError("expected a part of the day such as 01:00-06:00, with two digits each")
     begin, end = (int(hour) * 60 + int(minute) for hour, minute in (match.group(1, 2), match.group(3, 4)))
     if begin == end:
-        raise ValueError("it ends when it begins, so it never comes; leave it out for any time")
+        raise ValueError("begin and end must differ; leave the key out for any time")
     return Window(begin, end)
 
 

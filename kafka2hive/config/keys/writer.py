@@ -122,7 +122,7 @@ class WriterOptions:
         return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
 
     def of_dead_letters(self) -> "WriterOptions":
-        """Return the options for this table's dead letters, always Parquet; `int96` stays, because the same readers read both."""
+        """Return the options for this table's dead letters, always Parquet; `int96` is kept for readers that need it."""
         return WriterOptions(
             compression=self.compression,
             level=self.level,

@@ -1,4 +1,4 @@
-"""The rules of a table's bucket, of its bounds and of its completion, and the column with the event time."""
+"""The rules of a table's bucket and of the keys that depend on it: bounds, completion, late rows, compaction, retention."""
 
 import re
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ _FIELD_TYPES = re.compile(
 )
 _DAY_SECONDS = 86_400
 _SHORTEST_BOUND_SECONDS = 60
-"""A record needs some time to reach Kafka, and no two clocks agree."""
+"""The shortest `max_future` or `max_past`: a record needs some time to reach Kafka, and clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventField:
-    """The event time: a column, or a field within it (`inner` leads there). `type` is its Hive type, None if unknown."""
+    """The event time: a column, or the field of a struct column that `inner` names. `type` is its Hive type, None if unknown."""
 
     column: str
     inner: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class EventField:
 
 
 class NoSuchField(ValueError):
-    """No column has the field; `near` is what may have been meant."""
+    """The table has no such field. `near` is the most similar name or path, empty if there is none."""
 
     def __init__(self, message: str, near: str = "") -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class NoSuchField(ValueError):
 def event_field(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
     """Return the event time that `field` names: `at`, `props.at` or `$.props.at`. Raises NoSuchField.
 
-    `columns` is empty if Hive's table decides them; then names are not checked.
+    `columns` is empty if the map declares no columns; names are then not checked, because Hive's table decides them.
     """
     if field.startswith("$"):
         return _by_path(field, columns)
@@ -71,7 +71,9 @@ def _by_path(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
     except ValueError as error:
         raise NoSuchField(str(error)) from error
     if not columns:
-        raise NoSuchField("a path needs columns in the map; this table has Hive's: name one of them")
+        raise NoSuchField(
+            "a path needs columns in the map, which declares none: write the name of one of Hive's columns"
+        )
     candidates: list[EventField] = []
     of_value = [column for column in columns if column.part is RecordPart.VALUE]
     for column in of_value:
@@ -80,8 +82,8 @@ def _by_path(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
             if keys[: len(prefix)] == prefix:
                 candidates.append(_within(column, keys[len(prefix) :], field))
         except ValueError:
-            continue  # the column's own rule reports a wrong path; a struct without that field is not meant
-    if candidates:  # several columns may take the same value
+            continue  # the rule of columns reports a malformed path; a struct without the field is no candidate
+    if candidates:  # several columns may have the same path
         return next((one for one in candidates if one.type in ("timestamp", "date", "bigint")), candidates[0])
     raise NoSuchField(
         f"no column takes {field}: add one, {{type: timestamp, from: {field!r}, unit: ms}}",
@@ -188,28 +190,30 @@ def _check_event_type(
 
 
 def check_compact(check: TableCheck, has_hive: bool) -> None:
-    """Check that partitions can be compacted: they move once, when they are complete, and Hive must learn of it."""
+    """Check that partitions can be compacted: they must be periods, become complete, and be registered in Hive."""
     if check.table.compact is None:
         return
     path = check.path("compact")
     if check.table.completion is None:
         check.add(path, "needs completion: only complete partitions are compacted")
     if not has_hive:
-        check.add(path, "needs the hive section: Hive must learn where a compacted partition is")
+        check.add(path, "needs the hive section: it changes the location of a compacted partition in Hive")
     _check_periods(check, path)
     if check.table.compact.keep_seconds < _DAY_SECONDS:
         check.add(
-            (*path, "keep"), "must be at least 1d: queries and statements of Hive that began before must end"
+            (*path, "keep"),
+            "must be at least 1d: queries that began before the compaction still read the early files",
         )
     location, name = check.table.location or "{table}", check.table.table.rpartition(".")[2]
     if location.rstrip("/").rpartition("/")[2].replace("{table}", name) == EARLY_PLACES:
         check.add(
-            path, f"the table's directory must not be called {EARLY_PLACES}: its early partitions are in one"
+            path,
+            f"the table's directory must not be named {EARLY_PLACES}, like the directory of early partitions in it",
         )
 
 
 def _check_periods(check: TableCheck, path: Path) -> None:
-    """Check that the table's partitions are periods that end, for the key at `path`."""
+    """Check that the table's partitions are periods that end, as the key at `path` requires."""
     bucket = read_bucket_path(check.table.bucket.path)
     if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
         message = f"needs partitions of a period of time that ends: bucket.path {check.table.bucket.path} names none"
@@ -238,7 +242,7 @@ def check_completion(check: TableCheck) -> None:
 
 
 def check_bounds(check: TableCheck) -> None:
-    """Check `max_future` and `max_past`: the bucket must be by a time that they can refuse, and the present must be allowed."""
+    """Check that `max_future` and `max_past` can bound the bucket's time, and that they allow the present."""
     bucket, path = check.table.bucket, check.path("bucket")
     template, time = read_bucket_path(bucket.path), bucket_time(bucket)
     for name, seconds in (("max_future", bucket.max_future_seconds), ("max_past", bucket.max_past_seconds)):
@@ -250,13 +254,18 @@ def check_bounds(check: TableCheck) -> None:
         elif time is BucketTime.PROCESSING:
             check.add(place, "is not used with time processing, which is always now")
         elif name == "max_past" and time is BucketTime.RECORD:
-            check.add(place, "is measured from the record's timestamp, which is the bucket's time: set field")
+            check.add(
+                place, "is measured from the record's timestamp, which is also the bucket's time: set field"
+            )
         elif seconds < _SHORTEST_BOUND_SECONDS:
             check.add(
-                place, f"excludes the present, because clocks differ: at least {_SHORTEST_BOUND_SECONDS}s"
+                place,
+                f"must be at least {_SHORTEST_BOUND_SECONDS}s: clocks differ, so it would exclude the present",
             )
         elif name == "max_past" and seconds < _DAY_SECONDS and _is_date(check):
-            check.add(place, "excludes the present, because a date is midnight of its day: at least 1d")
+            check.add(
+                place, "must be at least 1d: a date means its midnight, so it would exclude the present"
+            )
 
 
 def _is_date(check: TableCheck) -> bool:
@@ -269,20 +278,20 @@ def _is_date(check: TableCheck) -> bool:
 
 
 def check_retain(check: TableCheck) -> None:
-    """Check that partitions can expire: the path names periods, and rows that may still come are not refused."""
+    """Check that partitions can expire: the path must name periods, and `retain` must leave time for records to arrive."""
     seconds = check.table.retain
     if seconds is None:
         return
     path, table = check.path("retain"), check.table
     _check_periods(check, path)
     if seconds < _DAY_SECONDS:
-        check.add(path, "must be at least 1d: rows that are on their way would be refused")
+        check.add(path, "must be at least 1d: records would expire before they are read")
     elif table.completion is not None and seconds <= table.completion.delay_seconds:
         check.add(path, "must be longer than completion.delay: only complete partitions are dropped")
 
 
 def check_late(check: TableCheck) -> None:
-    """Check that something says when a period is over, so that records can be late."""
+    """Check that `late: dead_letter` can tell when a period is closed: by event or record time and `completion.delay`."""
     if check.table.late == "append":
         return
     completion, path = check.table.completion, check.path("late")
@@ -290,7 +299,7 @@ def check_late(check: TableCheck) -> None:
         check.add(path, "dead_letter needs completion, which says when a period is over: add completion")
     elif completion.plugin is not None:
         check.add(
-            path, "dead_letter goes by completion.delay, but completion.plugin decides: keep one of them"
+            path, "dead_letter uses completion.delay, but completion.plugin decides instead: keep one of them"
         )
     elif bucket_time(check.table.bucket) is BucketTime.PROCESSING:
         check.add(path, "dead_letter is not used with bucket time processing: no record is late")

@@ -84,7 +84,9 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
     if column.part is not RecordPart.VALUE:
         return
     if column.path is not None and check.table.format == "csv":
-        check.add((*path, "from"), "a csv column reads the field with the column's position in the map")
+        check.add(
+            (*path, "from"), "is not used with format csv: columns take the fields in the order of the map"
+        )
     if column.other_paths and change_log_of(check.table.source) is not None:
         check.add((*path, "from"), "a column of a change log has only one path")
     if (column.path is not None or column.unit is not None) and check.table.format == "raw":
@@ -103,7 +105,7 @@ def _check_decimals(check: TableCheck, path: Path, column: DeclaredColumn) -> No
     if change_log_of(table.source) is not None:
         check.add(path, "a change log sets this for the whole row: source: {debezium: {decimals: base64}}")
     elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
-        check.add(path, "base64 applies only to fields of JSON values; other formats have a decimal type")
+        check.add(path, "base64 applies only to fields of values in json and json_schema")
     elif not column.type.strip().lower().startswith("decimal"):
         check.add(path, f"is used only with a decimal; {column.name} is {column.type}")
 
@@ -153,7 +155,7 @@ def _default_fault(kind: str, text: str) -> str:
 
 
 def _floating_fault(text: str, kind: str) -> str:
-    """Return why a float or double cannot hold a default: as in records, whole numbers must be exact."""
+    """Return why a float or double cannot hold a default, or an empty string if it can. Whole numbers must be exact."""
     number = float(text)
     if kind == "float" and math.isfinite(number):
         try:
@@ -236,7 +238,9 @@ def check_record_parts(check: TableCheck, has_registry: bool) -> None:
         message = f"{table.key_format} needs a registry section: a key names its schema by id"
         check.add(check.path("key_format"), message)
     if not has_keys and "key_format" in check.map_keys.given:
-        check.add(check.path("key_format"), "is used only if a column has key: {type: .., key: $.id}")
+        check.add(
+            check.path("key_format"), "is used only if a column has key, as in {type: bigint, key: $.id}"
+        )
 
 
 def uses_registry_for_keys(check: TableCheck) -> bool:

@@ -16,7 +16,7 @@ _PRINTABLE = re.compile(r"[!-~]+")
 
 
 def check_registry(options: RegistryOptions, problems: Problems) -> None:
-    """Check the keys of the section."""
+    """Check the keys of the section `registry`."""
     path = ("registry", "url")
     for url in options.urls:
         if fault := fault_of_url(url):
@@ -122,19 +122,22 @@ def _check_framing(check: TableCheck) -> None:
 
 
 def _contradicts(check: TableCheck, key: str) -> bool:
-    """Return whether the schema is a mistake: a table that overrides only the format of `defaults` may inherit it unused."""
+    """Return whether a schema that the format does not use is a mistake.
+
+    It is none if the table sets only `format` and inherits the schema from `defaults`.
+    """
     return key in check.map_keys.given or "format" not in check.map_keys.given
 
 
 def fault_of_proto(text: str) -> str:
-    """Return what is wrong with a Protobuf schema, or an empty string if it is valid. It is not compiled."""
+    """Return what is wrong with a Protobuf schema, or an empty string. The schema is searched for a message, not compiled."""
     if "message" not in text:
         return "expected a Protobuf schema as text, or file:/path of one: it declares no message"
     return ""
 
 
 def fault_of_schema(text: str) -> str:
-    """Return what is wrong with the form of an Avro schema, or an empty string if it is valid. It is not resolved."""
+    """Return what is wrong with the form of an Avro schema, or an empty string. The types of its fields are not checked."""
     try:
         schema = json.loads(text)
     except ValueError as error:

@@ -28,9 +28,9 @@ from kafka2hive.model.paths.ledger import fault_of_table
 
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|yarn|k8s://.+")
 _SPARK_OWNED = {
-    "spark.master": "write it as `master` of this section",
-    "spark.app.name": "it is the service's name",
-    "spark.submit.deployMode": "the driver is this process (client mode)",
+    "spark.master": "set the key master of the section spark instead",
+    "spark.app.name": "must not be set: it is the service's name",
+    "spark.submit.deployMode": "must not be set: the driver is always this process (client mode)",
 }
 _AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM", "KERBEROS")
 _QOP = ("auth", "auth-int", "auth-conf")
@@ -49,7 +49,7 @@ _HADOOP_VALUES = {
 
 
 def filesystem_of(uri: str) -> str:
-    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`. No rename crosses file systems."""
+    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`. A rename cannot cross file systems."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -91,7 +91,7 @@ def url_options(parts: SplitResult) -> dict[str, str]:
 
 
 def hive_auth(parts: SplitResult) -> str:
-    """Return the option `auth` of a URL, by default the first one of _AUTH."""
+    """Return the option `auth` of a URL, by default NONE."""
     return url_options(parts).get("auth", _AUTH[0])
 
 
@@ -128,7 +128,7 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
     for name, value in properties.items():
         path = ("kafka", name)
         if name in OWNED:
-            problems.add(path, f"kafka2hive sets this property itself: {OWNED[name]}")
+            problems.add(path, f"must not be set: {OWNED[name]}")
         elif name in FIXED_VALUES:
             if str(value).lower() != FIXED_VALUES[name][0]:
                 problems.add(path, f"must be {FIXED_VALUES[name][0]}: {FIXED_VALUES[name][1]}")
@@ -170,17 +170,19 @@ def _check_hive(hive: HiveKeys, has_kerberos: bool, problems: Problems) -> None:
         message = f"unknown option {unknown[0]!r}; expected one of {', '.join(_HIVE_OPTIONS)}"
         problems.add(path, message, closest(unknown[0], _HIVE_OPTIONS))
     elif auth not in _AUTH:
-        problems.add(path, f"auth must be {', '.join(_AUTH)}", closest(auth, _AUTH))
+        problems.add(path, f"auth must be one of {', '.join(_AUTH)}", closest(auth, _AUTH))
     elif auth in _WITH_PASSWORD and hive.password is None:
         problems.add(path, f"auth={auth} needs hive.password")
     elif auth not in _WITH_PASSWORD and hive.password is not None:
-        problems.add(("hive", "password"), f"is used only with auth=LDAP or auth=CUSTOM, the URL says {auth}")
+        problems.add(
+            ("hive", "password"), f"is used only with auth=LDAP or auth=CUSTOM; hive.url has auth={auth}"
+        )
     elif auth == "KERBEROS" and parts.username is not None:
-        problems.add(path, "with auth=KERBEROS the principal is the user: remove user@")
+        problems.add(path, "with auth=KERBEROS, the principal is the user: remove user@ from the URL")
     elif auth == "KERBEROS" and not (has_kerberos or hive.kerberos):
         problems.add(path, "auth=KERBEROS needs the section kerberos: principal and keytab")
     elif auth != "KERBEROS" and hive.kerberos:
-        problems.add(("hive", "kerberos"), f"is used only with auth=KERBEROS, the URL says {auth}")
+        problems.add(("hive", "kerberos"), f"is used only with auth=KERBEROS; hive.url has auth={auth}")
     else:
         _check_hive_options(options, auth, path, problems)
     if hive.ca_file is not None and options.get("ssl") != "true":
@@ -190,14 +192,16 @@ def _check_hive(hive: HiveKeys, has_kerberos: bool, problems: Problems) -> None:
 def _check_hive_options(options: dict[str, str], auth: str, path: Path, problems: Problems) -> None:
     for name in ("qop", "service"):
         if name in options and auth != "KERBEROS":
-            problems.add(path, f"{name} is used only with auth=KERBEROS, the URL says {auth}")
+            problems.add(path, f"{name} is used only with auth=KERBEROS; the URL has auth={auth}")
             return
     qop, service = options.get("qop", _QOP[0]), options.get("service", "hive")
     transport = options.get("transport", _TRANSPORTS[0])
     if qop not in _QOP:
-        problems.add(path, f"qop must be {', '.join(_QOP)}", closest(qop, _QOP))
+        problems.add(path, f"qop must be one of {', '.join(_QOP)}", closest(qop, _QOP))
     elif not _HIVE_SERVICE.fullmatch(service):
-        problems.add(path, "service is the first part of HiveServer2's principal, hive of hive/host@REALM")
+        problems.add(
+            path, "service must be the first part of HiveServer2's principal: hive if that is hive/host@REALM"
+        )
     elif options.get("ssl", "false") not in ("true", "false"):
         problems.add(path, "ssl must be true or false")
     elif transport not in _TRANSPORTS:
@@ -205,11 +209,13 @@ def _check_hive_options(options: dict[str, str], auth: str, path: Path, problems
     elif "http_path" in options and transport != "http":
         problems.add(path, "http_path is used only with transport=http")
     elif "qop" in options and transport == "http":
-        problems.add(path, "qop is used only with transport=binary: with HTTP ssl=true encrypts")
+        problems.add(
+            path, "qop is used only with transport=binary; with transport=http, use ssl=true to encrypt"
+        )
 
 
 def _check_kerberos(sections: MapSections, problems: Problems) -> None:
-    """Check the sections kerberos, storage and hive, and Hadoop's properties in `storage.properties`."""
+    """Check the logins of the sections kerberos, hive and storage, and Hadoop's security properties."""
     if sections.kerberos:
         _check_login(sections.kerberos, ("kerberos",), problems)
     if sections.hive and sections.hive.kerberos:

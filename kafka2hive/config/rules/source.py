@@ -32,8 +32,8 @@ def check_source(check: TableCheck) -> None:
         return
     if table.format in ("raw", "csv"):
         message = (
-            f"the envelope of {log.value} is unpacked only with format json or avro;"
-            f" for {table.format} write source: binlog"
+            f"format {table.format} has no fields to unpack the envelope of {log.value} from:"
+            " write source: binlog, or another format"
         )
         check.add(path, message)
     if keeps_before(table.source) and any(
@@ -42,7 +42,9 @@ def check_source(check: TableCheck) -> None:
         if column.part is RecordPart.VALUE
     ):
         check.add(
-            path, f"{BEFORE} is a struct of the columns, which therefore cannot have from, unit or leeway"
+            path,
+            f"{BEFORE} is a struct of the columns, which therefore must not have from, unit, fraction, default,"
+            " decimals or unknown_enum",
         )
     if log is ChangeLog.CANAL:
         _check_canal(check)
@@ -51,18 +53,18 @@ def check_source(check: TableCheck) -> None:
 
 
 def _check_decimals(check: TableCheck, encoding: str | None) -> None:
-    """Check the encoding of Debezium's decimals: base64 is only for JSON, and only for columns that are decimals."""
+    """Check the encoding of Debezium's decimals: base64 requires JSON, and no decimal within an array, a map or a struct."""
     table = check.table
     if table.format in ("avro", "protobuf"):
         if encoding == "base64":
-            message = f"decimals: base64 applies only to JSON: {table.format} has a type for decimals"
+            message = f"decimals: base64 applies only to JSON; the table's format is {table.format}"
             check.add(check.path("source"), message)
         return
     for column in declared_columns(table) if table.columns and encoding != "text" else ():
         of_row = column.part is RecordPart.VALUE and column.name != BEFORE
         if of_row and has_parts(column.type) and "decimal" in column.type.lower():
             if encoding == "base64":
-                message = f"with decimals base64 a decimal must be a column, {column.name} is {column.type}"
+                message = f"with decimals base64, a decimal must be a column; {column.name} is {column.type}"
             else:
                 message = (
                     f"{column.name} is {column.type}: set the encoding of its decimals,"
@@ -82,11 +84,11 @@ def _check_canal(check: TableCheck) -> None:
             continue
         if has_parts(column.type) or column.type.strip().lower() == "binary":
             message = (
-                f"canal writes every value as text, {column.name} is {column.type}: declare it as string"
+                f"canal writes every value as text, but {column.name} is {column.type}: declare it as string"
             )
             check.add(path, message)
         if _steps(column) > 1:
-            check.add((*path, "from"), "a row of canal is flat: from is $ and one key, such as $.id")
+            check.add((*path, "from"), "a row of canal is flat: from must be $ and one key, such as $.id")
 
 
 def _steps(column: DeclaredColumn) -> int:
@@ -111,13 +113,18 @@ def check_latest(check: TableCheck, has_hive: bool) -> None:
     if not has_hive:
         check.add(path, "makes a view in Hive: the map needs a hive section")
     if table.pattern is not None or len(table.topics or ()) > 1:
-        message = "compares offsets, which only those of one topic allow: give each topic a table with topics"
+        message = (
+            "compares offsets, so the table must read only one topic: give each topic a table with topics"
+        )
         check.add(path, message)
     metadata = {kind for kind, _ in metadata_names(table.metadata)}
     needed = [MetadataColumn.PARTITION, MetadataColumn.OFFSET]
     needed += [MetadataColumn.ORDINAL] if log is ChangeLog.CANAL else []
     if missing := [kind.value for kind in needed if kind not in metadata]:
-        check.add(path, f"orders equal changes by their place: add {', '.join(missing)} to metadata")
+        check.add(
+            path,
+            f"orders changes with equal {latest.order} by their offsets: add {', '.join(missing)} to metadata",
+        )
     names = {column.name.lower() for column in declared_columns(table)} if table.columns else None
     for place, column in (
         *((("key", i), name) for i, name in enumerate(latest.key)),
@@ -141,7 +148,7 @@ def check_csv(check: TableCheck) -> None:
     for column in declared_columns(table) if table.columns else ():
         if column.part is RecordPart.VALUE and has_parts(column.type):
             path = check.path("columns", column.place)
-            check.add(path, f"a field of csv is one text, {column.name} is {column.type}")
+            check.add(path, f"a field of csv is a single text, but {column.name} is {column.type}")
 
 
 def _check_header(check: TableCheck) -> None:
@@ -164,7 +171,7 @@ def _check_characters(check: TableCheck) -> None:
         if name == "escape" and options.escape is None:
             continue
         if len(character) != 1 or not character.isascii() or character in "\r\n\0":
-            check.add(check.path("csv", name), "expected one ASCII character other than a line break")
+            check.add(check.path("csv", name), "expected one ASCII character other than a line break or NUL")
             return
     used = [character for character in characters.values() if character]
     if len(set(used)) < len(used):
@@ -173,7 +180,9 @@ def _check_characters(check: TableCheck) -> None:
     elif any(mark in options.null_text for mark in ("\r", "\n", options.delimiter, options.quote) if mark):
         check.add(check.path("csv", "null_text"), "must not have a delimiter, quote or line break")
     elif options.trim and options.null_text != options.null_text.strip(" \t"):
-        check.add(check.path("csv", "null_text"), "has blanks around it, which trim removes")
+        check.add(
+            check.path("csv", "null_text"), "must not begin or end with a blank or tab, which trim removes"
+        )
 
 
 def check_decoder(check: TableCheck) -> None:
@@ -197,4 +206,6 @@ def check_decoder(check: TableCheck) -> None:
     for column in declared_columns(table) if table.columns else ():
         if column.part is RecordPart.VALUE and (column.path is not None or column.unit is not None):
             path = check.path("columns", column.place)
-            check.add(path, "from and unit are not for format plugin: the decoder fills the columns by name")
+            check.add(
+                path, "from and unit are not used with format plugin: the decoder fills the columns by name"
+            )

@@ -76,7 +76,7 @@ def _check_topics(check: TableCheck) -> None:
     for position, topic in enumerate(table.topics or []):
         path = check.path("topics", position)
         if not _TOPIC.fullmatch(topic):
-            message = "a topic's name has letters, digits, ., _ and -, at most 249; regular expressions go to `pattern`"
+            message = "a topic's name has at most 249 letters, digits, ., _ and -; a regular expression belongs in `pattern`"
             check.add(path, message)
         elif topic in seen:
             check.add(path, f"the topic {topic} is repeated")
@@ -97,7 +97,7 @@ def _check_name(check: TableCheck) -> None:
     table, path = check.table, check.path("table")
     groups = GROUP.findall(table.table)
     if groups and table.topics is not None:
-        check.add(path, "{..} takes a group of a pattern, but the table has topics")
+        check.add(path, "{..} stands for a group of a pattern, but the table has topics")
         return
     pattern = _pattern(check)
     if pattern is not None:
@@ -153,7 +153,7 @@ def _check_flush(check: TableCheck) -> None:
 def _around_sql(check: TableCheck) -> tuple[TableCheck, TableCheck]:
     """Check the options for SQL. Return the checks of the table's columns before and after its SELECT.
 
-    Without `records` both are `check`.
+    Without `records`, both are `check`, because the SELECT returns the columns that it reads.
     """
     table = check.table
     if table.sql is None:
@@ -172,14 +172,14 @@ def _around_sql(check: TableCheck) -> tuple[TableCheck, TableCheck]:
     if not table.records:
         return check, check
     if not table.columns:
-        check.add(check.path("columns"), "are required with records: they are the result of sql")
+        check.add(check.path("columns"), "are required with records: they declare the result of sql")
     before = check.before_sql()
     after = replace(check, table=after_sql(table))
     for column in declared_columns(after.table):
         if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
             check.add(
                 check.path("columns", column.place),
-                "sql fills it: from, header, key and unit belong to records",
+                "sql fills this column: move from, header, key and unit to records",
             )
     check_metadata(before)
     return before, after
@@ -207,7 +207,9 @@ def _check_statement(check: TableCheck, text: str) -> None:
 def _check_rows(check: TableCheck) -> None:
     table = check.table
     if table.sql is not None and table.may_hold_several:
-        message = "requires messages of one row: several rows of one message have the same offset and cannot be counted"
+        message = (
+            "requires messages of one row: rows of one message have the same offset and cannot be told apart"
+        )
         check.add(check.path("sql"), message)
     if table.rows == "one" or "rows" not in check.map_keys.given:
         return

@@ -1,4 +1,4 @@
-"""A table's options with all defaults, for the rules and for `config.build`, and TableCheck, the argument of the rules."""
+"""A table's options with all defaults, which the rules and `config.build` use, and TableCheck, the argument of the rules."""
 
 import re
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ def bucket_time(bucket: Bucketing) -> BucketTime:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column, whichever form it has in the map; `place` is its key or index below `columns`."""
+    """A column of the map, declared in a mapping or in a list; `place` is its key or index there."""
 
     place: str | int
     name: str
@@ -83,7 +83,7 @@ class DeclaredColumn:
 
 
 def declared_columns(table: TableKeys) -> list[DeclaredColumn]:
-    """Return the declared columns, then those that a change log adds; without any, a raw table has `value binary`."""
+    """Return the map's columns, then those that a change log adds. A raw table without columns has `value binary`."""
     columns = _map_columns(table)
     if not table.columns or change_log_of(table.source) is None:
         return columns
@@ -102,7 +102,7 @@ def before_sql(table: TableKeys) -> TableKeys:
 def after_sql(table: TableKeys) -> TableKeys:
     """Return the table with the columns that its SELECT fills.
 
-    The SELECT fills them and no decoder, so `format`, `key_format` and `source` get values that every rule accepts.
+    No decoder fills them, so `format`, `key_format` and `source` get values that every rule accepts.
     """
     if not table.records:
         return table
@@ -167,7 +167,10 @@ def epoch_milliseconds(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TableCheck:
-    """What the rules check of one table: `map_keys` has only the keys that the map has at `index`, `table` also the defaults."""
+    """One table as the rules check it: `map_keys` has only the keys that the map gives at `index`, `table` also the defaults.
+
+    `columns_key` is the key whose columns are checked: `columns`, or `records` before a SELECT.
+    """
 
     map_keys: TableKeys
     table: TableKeys

@@ -1,7 +1,7 @@
 """Read the map's text as plain data with the place of every key, and resolve references to variables and files.
 
 Values that YAML 1.1 reads differently from what most people mean (`no` as false, `010` as 8, `1:30` as 90) are reported with
-their line, as are duplicate keys. Quotes or another spelling settle them.
+their line, as are duplicate keys. Quotes or another spelling of such a value remove the mistake.
 """
 
 import json
@@ -42,7 +42,7 @@ _LOCAL_FILES = frozenset(
 )
 _KAFKA_FILE = re.compile(r".*\.location|sasl\.kerberos\.keytab|sasl\.oauthbearer\.assertion\..*\.file")
 SUBMITTED = "KAFKA2HIVE_SUBMITTED"
-"""The environment variable with the directory that holds what `submit` sent with a map."""
+"""The environment variable with the directory that holds the files and variables that `submit` sent with a map."""
 SUBMITTED_FILES, SUBMITTED_VARIABLES = "files.json", "variables.json"
 """Files in that directory: where the copy of each file is, by its path in the map, and the variables that the map refers to."""
 
@@ -119,7 +119,7 @@ class _NodeReader:
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
-        if len(path) > DEEPEST:  # only by aliases: the text was checked before
+        if len(path) > DEEPEST:  # only aliases can cause this: the text's own depth was checked before
             self._problems.add(path[:1], f"is nested more than {DEEPEST} deep")
             return None
         if id(node) in self._open:
@@ -296,9 +296,9 @@ class _Resolver:
             text = FilePath(self._local(reference.removeprefix("file:"))).read_text(encoding="utf-8")
             return text.removesuffix("\n").removesuffix("\r")
         except OSError as error:
-            self._problems.add(path, f"cannot read the file this points at: {error.strerror}")
+            self._problems.add(path, f"cannot read the file that this value names: {error.strerror}")
         except UnicodeDecodeError:
-            self._problems.add(path, "the file this points at is not UTF-8 text")
+            self._problems.add(path, "the file that this value names is not UTF-8 text")
         except ValueError:  # a NUL in the name
             self._problems.add(path, "no file has such a name")
         return reference

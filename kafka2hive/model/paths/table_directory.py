@@ -10,7 +10,7 @@ from kafka2hive.model.paths.path import CACHE_SIZE, base_name, join, parent
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 EARLY_PLACES = "_open"
-"""The directory in which partitions wait for compaction: Hive does not look into it without a location."""
+"""The directory in which partitions wait for compaction. Hive reads it only through the locations of these partitions."""
 RESET_ASIDE = "_kafka2hive_reset"
 REPLAYED = ".replayed"
 _DATA_FILE = re.compile(
@@ -68,7 +68,7 @@ def extension_of(path: str) -> str:
 
 @lru_cache(CACHE_SIZE)
 def bucket_slug(partition_path: str) -> str:
-    """Return how the names of a bucket's files begin, in at most 60 characters. Hive does not take such a name as hidden."""
+    """Return how the names of a bucket's files begin: at most 60 characters, the first neither `_` nor `.`, which Hive hides."""
     slug = re.sub(r"[^A-Za-z0-9=.-]+", "-", partition_path).strip("-._")
     return slug[:60].rstrip("-._") or "all"
 
@@ -116,7 +116,8 @@ class CertificateName:
 class RetirementName:
     """The name of the text file at an early place that was retired in `epoch`; `ledger` is as in DataFileName.
 
-    Queries see the file and fail on it: it is not valid in any file format, and Hadoop unpacks `.gz` as gzip, which it is not.
+    A query that reads the file fails: its text is not valid in any file format, and Hadoop unpacks `.gz` as gzip, which it is
+    not.
     """
 
     ledger: str

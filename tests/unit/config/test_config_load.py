@@ -72,7 +72,7 @@ tables:
         "map.yaml:1: service: expected letters, digits, _ and -",
         "map.yaml:2: kafka.bootstrap.servers: is required",
         "map.yaml:2: kafka.boostrap.servers: not a property of librdkafka (did you mean bootstrap.servers?)",
-        "map.yaml:2: kafka.auto.offset.reset: kafka2hive sets this property itself: use `start`",
+        "map.yaml:2: kafka.auto.offset.reset: must not be set: use `start`",
         "map.yaml:3: storage.uri: hdfs:// needs a NameNode's host:port or a nameservice",
         "map.yaml:3: storage.warehose: unknown key (did you mean warehouse?)",
         "map.yaml:4: trigger: expected a duration with its unit",
@@ -221,7 +221,7 @@ def test_a_secret_is_read_from_its_file_without_the_last_line_break(tmp_path: Pa
     assert dict(service.kafka.properties)["sasl.password"] == "hunter2"
     missing = problems_of(text.replace("/password", "/nothing"))
     assert missing == [
-        "map.yaml:2: kafka.sasl.password: cannot read the file this points at: No such file or directory"
+        "map.yaml:2: kafka.sasl.password: cannot read the file that this value names: No such file or directory"
     ]
 
 
@@ -385,7 +385,7 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ),
         ("create: 1", "expected true or false"),
         ("compact: {at: 1-6}", "expected a part of the day such as 01:00-06:00"),
-        ("compact: {at: '06:00-06:00'}", "it ends when it begins, so it never comes"),
+        ("compact: {at: '06:00-06:00'}", "begin and end must differ"),
         ("compact: {share: 1.5}", "less than or equal to 1"),
     ],
 )
@@ -423,7 +423,7 @@ def test_files_are_compressed_by_a_codec_that_every_hive_reads_in_their_format(
         ("{table: 'a.{1}', topics: [x], columns: {a: int}}", "but the table has topics"),
         ("{table: 'a.{2}', pattern: 'x(.)', columns: {a: int}}", "the pattern has no group 2; its groups: 1"),
         ("{table: a.b, pattern: 'x(', columns: {a: int}}", "not a regular expression: missing )"),
-        ("{table: a.b, topics: ['x.*'], columns: {a: int}}", "regular expressions go to `pattern`"),
+        ("{table: a.b, topics: ['x.*'], columns: {a: int}}", "a regular expression belongs in `pattern`"),
         ("{table: a.b, columns: {a: int}}", "needs topics or pattern"),
         ("{table: a.b, topics: [], columns: {a: int}}", "at least 1 item"),
         ("{table: a.b, topics: [x], create: true}", "columns are required to create it"),
@@ -433,9 +433,9 @@ def test_files_are_compressed_by_a_codec_that_every_hive_reads_in_their_format(
         ),
         (
             "{table: air.flights_dead_letters, topics: [x], columns: {a: int}}",
-            "is the dead-letter table already",
+            "is already the dead-letter table",
         ),
-        ("{table: AIR.Flights, topics: [x], columns: {a: int}}", "is the table of tables[0] already"),
+        ("{table: AIR.Flights, topics: [x], columns: {a: int}}", "is already the table of tables[0]"),
         (
             "{table: a.b, topics: [x], columns: {a: int}, location: 'hdfs://namenode:8020/warehouse/air.db/flights/b'}",
             "the directory of a.b lies within that of air.flights",
@@ -451,7 +451,11 @@ def test_an_impossible_table_is_refused(table: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "other", "message"),
     [
-        ("kafka", "{bootstrap.servers: 'x:1', group.instance.id: a}", "kafka2hive sets this property itself"),
+        (
+            "kafka",
+            "{bootstrap.servers: 'x:1', group.instance.id: a}",
+            "must not be set: topic partitions are assigned",
+        ),
         ("kafka", "{bootstrap.servers: 'x:1', isolation.level: read_uncommitted}", "must be read_committed"),
         (
             "kafka",
@@ -472,7 +476,7 @@ def test_an_impossible_table_is_refused(table: str, message: str) -> None:
         ("hive", "{url: 'hive://h?ssl=1'}", "ssl must be true or false"),
         ("spark", "{master: locl}", "expected local[*,4]"),
         ("spark", "{conf: {ui.port: 1}}", "did you mean spark.ui.port?"),
-        ("spark", "{conf: {spark.master: yarn}}", "write it as `master`"),
+        ("spark", "{conf: {spark.master: yarn}}", "set the key master of the section spark"),
         ("limits", f"{{epoch_bytes: {'9' * 400}MiB}}", "the number is too large"),
         ("trigger", f"{'9' * 400}s", "the number is too large"),
         ("metrics", "{port: 70000}", "less than or equal to 65535"),

@@ -61,7 +61,7 @@ def test_a_schema_is_in_the_map_or_in_a_file(tmp_path: Path) -> None:
         assert (table.format, table.avro_schema) == ("avro", SCHEMA)
     missing = problems_of(HEAD + PLAIN % f"file:{tmp_path}/no.avsc")
     assert missing == [
-        "m:6: tables[0].avro_schema: cannot read the file this points at: No such file or directory"
+        "m:6: tables[0].avro_schema: cannot read the file that this value names: No such file or directory"
     ]
 
 

@@ -90,7 +90,7 @@ def test_what_a_new_consumer_fails_at_is_a_warning_and_the_next_one_begins_anew(
     monkeypatch: pytest.MonkeyPatch, opened: list[Consumer], caplog: pytest.LogCaptureFixture, trouble: Answer
 ) -> None:
     commits = commits_of(monkeypatch, opened, [trouble], [None, AWAY], [AWAY], [None])
-    told = "offsets of group g not set, lag tools are behind: "
+    told = "offsets of group g not set, so lag tools are behind: "
     with caplog.at_level(logging.WARNING):
         assert not commits.commit({HERE: 1})
         assert caplog.text.count(told) == 1

@@ -309,7 +309,7 @@ def test_no_trust_is_told_with_the_reason(pems: Path) -> None:
 
 def test_https_to_a_registry_that_speaks_plain_http_is_told_as_such() -> None:
     with odd_server(always(FOUND)) as server:
-        with pytest.raises(TableError, match="does not speak TLS; is it http://") as caught:
+        with pytest.raises(TableError, match="does not speak TLS; write http://") as caught:
             client(server.url.replace("http:", "https:")).schema(7)
         assert caught.value.code == "registry.answer" and "registry.url" in caught.value.remedy
 

@@ -49,7 +49,7 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
         ("    source: {canal: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
         (
             "    source: {debezium: {decimals: base64}}\n    columns: {id: 'array<decimal(5,2)>'}\n",
-            "a decimal must be a column, id is array<decimal(5,2)>",
+            "a decimal must be a column; id is array<decimal(5,2)>",
         ),
         (
             "    source: debezium\n    columns: {id: 'array<decimal(5,2)>'}\n",
@@ -64,13 +64,16 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
         ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as text"),
         ("    source: canal\n    columns: {id: binary}\n", "declare it as string"),
         ("    source: canal\n    columns: {id: {type: int, from: $.a.b}}\n", "a row of canal is flat"),
-        ("    source: debezium\n    format: raw\n", "for raw write source: binlog"),
+        (
+            "    source: debezium\n    format: raw\n",
+            "format raw has no fields to unpack the envelope of debezium from",
+        ),
         ("    source: debezim\n" + COLUMNS, "debezium"),
         ("    source: {debezium: {befor: true}}\n" + COLUMNS, "before"),
         ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "is repeated"),
         (
             "    source: {debezium: {before: true}}\n    columns: {id: {type: bigint, from: $.x}}\n",
-            "which therefore cannot have from, unit or leeway",
+            "which therefore must not have from, unit, fraction",
         ),
     ],
 )
@@ -123,7 +126,7 @@ def test_a_view_of_several_topics_is_reported(source: str) -> None:
     films_of = FILMS.replace("topics: [films]", source)
     assert films_of != FILMS
     text = "\n".join(map(str, problems_of(f"{HEAD}{films_of}{LATEST}    latest: {{key: [id]}}\n")))
-    assert "latest: compares offsets, which only those of one topic allow" in text
+    assert "latest: compares offsets, so the table must read only one topic" in text
 
 
 def test_a_view_needs_a_hive_section() -> None:

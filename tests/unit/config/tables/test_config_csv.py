@@ -43,12 +43,12 @@ def test_defaults_may_set_csv_for_the_tables_in_csv() -> None:
         ("format: csv\n    csv: {delimiter: ';', quote: ';'}", "must be different characters"),
         ("format: csv\n    csv: {escape: '\"'}", "must be different characters"),
         ("format: csv\n    csv: {null_text: 'a,b'}", "must not have a delimiter, quote or line break"),
-        ("format: csv\n    csv: {null_text: ' -', trim: true}", "has blanks around it"),
+        ("format: csv\n    csv: {null_text: ' -', trim: true}", "must not begin or end with a blank"),
         ("format: csv\n    csv: {nul_text: x}", "null_text"),
         ("format: csv\n    csv: {header: [a]}", "has 1 fields for 2 columns"),
         ("format: csv\n    csv: {header: [a, at]}\n    sql: select * from records", "is not used with sql"),
         ("format: csv\n    csv: {booleans: numbers}", "expected words or digits"),
-        ("format: csv\n    source: debezium", "for csv write source: binlog"),
+        ("format: csv\n    source: debezium", "format csv has no fields to unpack"),
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
@@ -59,9 +59,9 @@ def test_contradictions_are_reported(lines: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("{a: {type: string, from: $.b}}", "reads the field with the column's position in the map"),
-        ("{a: 'array<int>'}", "a field of csv is one text, a is array<int>"),
-        ("{a: 'struct<b:int>'}", "a field of csv is one text"),
+        ("{a: {type: string, from: $.b}}", "columns take the fields in the order of the map"),
+        ("{a: 'array<int>'}", "a field of csv is a single text, but a is array<int>"),
+        ("{a: 'struct<b:int>'}", "a field of csv is a single text"),
     ],
 )
 def test_a_field_is_one_text_at_its_place(columns: str, message: str) -> None:
