@@ -122,7 +122,7 @@ def _exit_without_teardown(code: object) -> None:
     """End the process at once with the exit code `code`, or return if the interpreter must tear itself down.
 
     The teardown would free every imported module, and wait up to 500 ms for calls by which hdfs-native closes files that
-    are known to be closed (see Closings). A command that started Spark's JVM needs it: the JVM is stopped by it.
+    are known to be closed (see Closings). A command that started Spark's JVM needs the teardown, which stops the JVM.
     """
     if "pyspark" in sys.modules or not (code is None or isinstance(code, int)):
         return

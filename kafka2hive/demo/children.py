@@ -1,4 +1,4 @@
-"""The demo's child processes, their logs, ports and Java. No child outlives the demo, however the demo ends."""
+"""The demo's child processes, their logs, ports and Java. On Linux, no child outlives the demo, even if that is killed."""
 
 import os
 import shutil
@@ -87,7 +87,9 @@ class Child:
                 ended = self.exit_code
                 how = f"ended with {ended}" if ended is not None else f"was not ready within {seconds:.0f} s"
                 raise ServiceUnavailable(
-                    "demo.service", f"{self.name} {how}:\n{self.tail()}", "look at its log with --keep"
+                    "demo.service",
+                    f"{self.name} {how}:\n{self.tail()}",
+                    "type `kafka2hive demo --keep`, and read the whole log in the directory that it names",
                 )
             time.sleep(0.1)
 
@@ -104,7 +106,7 @@ class LogFollower:
         self._offset = log.stat().st_size if log.exists() else 0
 
     def new_lines(self) -> list[str]:
-        """Return the new whole lines; a half-written line comes with the next call."""
+        """Return the whole lines that are new; a half-written line is returned by a later call."""
         with self._log.open("rb") as file:
             file.seek(self._offset)
             data = file.read()

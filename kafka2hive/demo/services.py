@@ -19,7 +19,8 @@ from kafka2hive.spark.class_archive import archive_options
 
 TOPIC = "flights"
 PARTITIONS = 4
-# The mock broker keeps 5 MB per topic partition, compressed as sent. In big batches all flights take 4 MB in each of the four.
+# The mock broker keeps 5 MB per topic partition, compressed as sent. In large batches, all flights take 4 MB in each of the
+# four topic partitions.
 _PRODUCER = {
     "compression.type": "zstd",
     "compression.level": 9,
@@ -88,7 +89,7 @@ class MockKafka(DemoKafka):
         self._owner: Any = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", **_PRODUCER})
         brokers = self._owner.list_topics(timeout=10).brokers.values()
         self.bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-        self.description = f"librdkafka's mock broker in this very process, at {self.bootstrap}"
+        self.description = f"librdkafka's mock broker, in the demo's process, at {self.bootstrap}"
 
     def produce(self, records: Iterable[bytes]) -> None:
         self._send(self._owner, records)
@@ -217,7 +218,7 @@ class ThriftServer:
         self._session = hive_session(options)
 
     def wait(self) -> None:
-        """Wait until it accepts connections. Raises ServiceUnavailable (`demo.service`)."""
+        """Wait until the server accepts connections. Raises ServiceUnavailable (`demo.service`)."""
         self._child.wait_until(lambda: accepts(self.port), _HIVE_SECONDS)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:

@@ -143,7 +143,7 @@ def run_steps(directory: Path, console: Console, limit: int | None, kafka_jars: 
     """Run all steps in an empty directory; return whether Hive holds every flight exactly once.
 
     All child processes are ended, also after an exception. Raises ServiceUnavailable if Java or the flights are missing
-    or a service fails.
+    or a service fails, and MetastoreUnavailable or MetastoreRefused if the query of Hive fails.
     """
     java = find_java()
     with ExitStack() as stack:
@@ -160,14 +160,14 @@ def run_steps(directory: Path, console: Console, limit: int | None, kafka_jars: 
 
 
 def _start_services(demo: DemoContext, java: Path, kafka_jars: Path | None) -> tuple[DemoKafka, ThriftServer]:
-    demo.console.step("Start a Kafka and a Hive, all on 127.0.0.1")
+    demo.console.step("Start Kafka and Hive on 127.0.0.1")
     demo.console.say("Hive: the Spark Thrift Server that comes with pyspark; it needs some 20 seconds")
     hive = ThriftServer(demo.directory / "hive")
     demo.stack.callback(hive.end)
     kafka = KafkaBroker(kafka_jars, java, demo.directory / "kafka") if kafka_jars else MockKafka()
     demo.stack.callback(kafka.end)
     demo.console.say(f"Kafka: {kafka.description}")
-    demo.console.say(f"everything is below {demo.directory}")
+    demo.console.say(f"all data and logs are in {demo.directory}")
     return kafka, hive
 
 
@@ -182,7 +182,7 @@ def _produce(demo: DemoContext, kafka: DemoKafka, limit: int | None) -> Tally:
 
 
 def _write_map(demo: DemoContext, kafka: DemoKafka, hive: ThriftServer, produced: Tally) -> None:
-    demo.console.step("Say which topic goes into which table: flights.yaml")
+    demo.console.step("Write flights.yaml, the map that says which topic goes into which table")
     text = map_text(kafka.bootstrap, hive.port, demo.directory, produced.flights)
     demo.map.write_text(text)
     demo.console.show(text.splitlines())
@@ -213,7 +213,7 @@ def _run_and_kill(demo: DemoContext, view: LedgerView) -> None:
 
 
 def _is_time_to_kill(newest: int, view: LedgerView) -> bool:
-    """Return whether enough epochs are final and one is pending, or none was pending in time."""
+    """Return whether enough epochs are final and another one is pending, or _EPOCHS_AT_MOST are final."""
     if newest < EPOCHS_BEFORE_THE_KILL:
         return False
     return bool(view.epochs(SnapshotState.PENDING)) or newest >= _EPOCHS_AT_MOST
@@ -259,7 +259,7 @@ def _compare(demo: DemoContext, hive: ThriftServer, produced: Tally) -> bool:
     if verdict.exact:
         demo.console.say(f"EXACT: every one of {produced.flights:,} flights is in Hive exactly once.")
     else:
-        demo.console.say("NOT EXACT: what was produced and what Hive holds differ.")
+        demo.console.say("NOT EXACT: the flights in Hive differ from those that were produced.")
     return verdict.exact
 
 

@@ -228,5 +228,5 @@ def read_history(files: FileSystem, view: View) -> History:
     raise ServiceUnavailable(
         "ledger.moving",
         f"{view.directory} was taken over or archived during each of {_MOST_READS} reads",
-        "type the command again",
+        "type the same `kafka2hive verify` command again",
     )

@@ -166,4 +166,8 @@ def _refuse_staged_files(ports: Ports, owned: OwnedLedger, staging: str) -> None
         raise AmbiguousOutcome("ledger.no_answer", f"listing {staging}: {error}") from error
     staged = [c.path for c in names if (parsed := DataFileName.parse(c.name)) and parsed[0].ledger == tag]
     if staged:
-        raise AmbiguousOutcome("ledger.orphans_left", f"{staged[0]} could not be deleted", "recover again")
+        raise AmbiguousOutcome(
+            "ledger.orphans_left",
+            f"{staged[0]} could not be deleted",
+            f"type `kafka2hive recover --accept-location {owned.state.table}` again",
+        )

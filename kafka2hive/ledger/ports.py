@@ -120,13 +120,13 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                     raise TableError(
                         "storage.blocked",
                         f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.reason}",
-                        f"{answer.remedy or 'free room or grant the permission'}; then a run continues by itself, and a"
-                        " command must be typed again",
+                        f"{answer.remedy or 'free room or grant the permission'}; then a run continues by itself; if a command"
+                        " failed, type the same `kafka2hive` command again",
                     )
                 wait = ports.retry_policy.blocked
             case _:
                 assert_never(answer.kind)
-        log.warning("%s %s: %s, trying again in %.1f s", step, path, answer.kind.value, wait)
+        log.warning("%s %s: %s; next try in %.1f s", step, path, answer.kind.value, wait)
         ports.clock.sleep(wait)
 
 

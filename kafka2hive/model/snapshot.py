@@ -124,7 +124,7 @@ class MovedPartition:
 
     `late` is the newest epoch with late data at the home, 0 without late data; then both places hold the same rows.
     `right_since` is the time of the first look since which no look has found Hive's location at the early place. It is ""
-    before that look, and after somebody has set the location back.
+    before the first look, and after a look that found the location there, or new data of the partition.
     """
 
     partition: HivePartition

@@ -41,7 +41,7 @@ class Health:
         self.progress()
 
     def stops(self) -> None:
-        """Report an orderly end: the run stays live and is no longer ready."""
+        """Report that the run is ending in order: it stays live, but is no longer ready."""
         self._stops = True
 
     @property
@@ -112,10 +112,10 @@ def _answer_with(page: Page, environ: Mapping[str, Any], start: Callable[..., An
     method = environ["REQUEST_METHOD"]
     if _is_address(environ["REMOTE_ADDR"], loopback=True) and not _is_local(environ.get("HTTP_HOST", "")):
         start("403 Forbidden", [*_TEXT_HEADERS])
-        return [b"ask for it as localhost, or by an address\n"]
+        return [b"write localhost or an IP address in the URL\n"]
     if method not in ("GET", "HEAD"):
         start("405 Method Not Allowed", [*_TEXT_HEADERS, ("Allow", "GET, HEAD")])
-        return [b"only read\n"]
+        return [b"only GET and HEAD are answered\n"]
     try:
         document = page()
     except Kafka2HiveError as error:
@@ -146,7 +146,7 @@ def _is_address(text: str, *, loopback: bool = False) -> bool:
 
 
 class Notifier:
-    """Sends messages to systemd at `NOTIFY_SOCKET`; if it is not set, calls have no effect. Never fails, never waits."""
+    """Sends messages to systemd at `NOTIFY_SOCKET`; if that is not set, calls have no effect. A call never fails or waits."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         variables = os.environ if environment is None else environment
@@ -190,7 +190,7 @@ def _status(text: str) -> str:
 
 
 def _address(text: str) -> str | None:
-    """Return the address of a path or of `@name` (an abstract socket of Linux); None for any other, such as vsock."""
+    """Return the socket's address for a path or `@name` (an abstract socket of Linux); None for another kind, such as vsock."""
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None

@@ -1,6 +1,6 @@
 """Logging: lines for people on a terminal, JSON lines otherwise; secrets are redacted in both.
 
-While the storage refuses a step (permission, quota, a full disk), its refusal is logged once an hour, not at each try; so is a
+If the storage refuses a step (permission, quota, a full disk), the refusal is logged once an hour, not at each try. So is a
 warning about a condition that is checked again and again (`RECURRING`).
 """
 
@@ -39,7 +39,7 @@ class LogLevel(Enum):
         return logging.getLevelNamesMapping()[self.name]
 
 
-# Libraries that log every statement, or log as errors what our own errors explain better.
+# Libraries that log every statement, or log errors that kafka2hive's own errors explain better.
 _QUIET = {
     "thrift": logging.CRITICAL,
     "pyhive": logging.WARNING,
@@ -71,9 +71,9 @@ def configure(
 ) -> None:
     """Send all logging to `stream` (default: standard error); a second call replaces the first one's settings.
 
-    `secrets` are values that must never appear: each is written as `***`. With `every_change`, all changes of files are
-    logged whatever the `level`, unless the format is human. The file `audit_log`, if any, gets all of them as JSON lines.
-    Raises OSError if it cannot be opened.
+    `secrets` are values that must never appear: each is written as `***`. With `every_change`, all changes of files and all
+    steps of the protocol are logged whatever the `level`, unless the format is human. The file `audit_log`, if any, gets all
+    changes of files as JSON lines. Raises OSError if the file cannot be opened.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
@@ -177,11 +177,11 @@ class RedactingFormatter(logging.Formatter):
 
 
 class OncePerHour(logging.Filter):
-    """Passes repetitions once an hour, and all other records.
+    """Passes every record, but repetitions of a record only once an hour.
 
     A RECURRING record repeats one with the same text; a refusal by the storage repeats one of the same kind, step and path.
     A record of the ledger's logger is a refusal if one of its arguments is a Denied or NoRoom error, or "blocked", which the
-    retry loop logs. The text of the error does not count: its path differs, because every attempt writes a new draft.
+    retry loop logs. The text of the error is not compared, because it names a draft, and every attempt writes a new one.
     """
 
     def __init__(self) -> None:

@@ -76,7 +76,7 @@ class ServiceMetrics:
         )
         self._held_seconds = self._gauge(
             "open_transaction_seconds",
-            "How long the oldest open transaction has held records of the table back; 0: there is none",
+            "How long the oldest open transaction has held records of the table back; 0: no open transaction",
             "table",
         )
         self._paused = self._gauge(
@@ -87,7 +87,7 @@ class ServiceMetrics:
         )
         self._corrected = self._counter(
             "locations_corrected_total",
-            "Locations of Hive partitions that were changed back by others, and set again",
+            "Locations of Hive partitions that others changed back, and that the run set again",
             "table",
         )
         self._compactions = self._counter(
@@ -115,7 +115,7 @@ class ServiceMetrics:
         )
         self._unmapped = self._gauge(
             "unmapped_fields",
-            "JSON fields that no column takes and records had since the start; 100 are counted at most",
+            "JSON fields of the records since the start that no column takes; at most 100 are counted",
             "table",
         )
 
@@ -198,7 +198,7 @@ class ServiceMetrics:
             self._through.labels(table).set(through)
 
     def observe_location_corrected(self, table: str) -> None:
-        """Count a location in Hive that was changed back by others, and set again."""
+        """Count a location in Hive that others changed back, and that the run set again."""
         self._corrected.labels(table).inc()
 
     def observe_compaction(self, table: str, *, moved: bool) -> None:

@@ -43,7 +43,7 @@ class EpochNumbers:
     """One epoch of the service, which took `seconds` from its plan to visible files.
 
     `phases` (name -> seconds) may overlap. `tables` took part; `lag_records` are left in Kafka for all tables, including
-    those that are set aside. It had `tasks` Spark tasks of at most `most_tasks`.
+    those that are set aside. The epoch had `tasks` Spark tasks of at most `most_tasks`.
     """
 
     number: int
@@ -130,7 +130,7 @@ def line(epoch: EpochNumbers) -> str:
 def total_line(
     totals: Totals, *, seconds: float, lag_records: int | None, unregistered: int, hive: bool, set_aside: int
 ) -> str:
-    """Return `dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do.
+    """Return `dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and the work that is left.
 
     `hive`: the map has a hive section. `lag_records` None: the lag of some table was never known.
     """

@@ -5,9 +5,9 @@ from urllib.request import ProxyHandler, build_opener
 
 
 def read_metrics(host: str, port: int, query: str, seconds: float, most: int = 1_000_000) -> str | None:
-    """Return what a run's endpoint answers, at most `most` bytes; None if it has none or does not answer.
+    """Return what a run's endpoint answers, at most `most` bytes; None if the map has no endpoint or no run answers.
 
-    `host` and `port` are those of the map: an address that stands for all interfaces is asked on the loopback.
+    `host` and `port` are those of the map. If `host` stands for all interfaces, the loopback is asked.
     """
     if port == 0:
         return None

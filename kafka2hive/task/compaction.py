@@ -182,8 +182,8 @@ def _unwritable(path: str, why: str) -> SourceUnreadable:
     return SourceUnreadable(
         "compact.source",
         f"{path} cannot be compacted: {why}",
-        "set the table's columns and `writer` in the map to those with which the file was written, and type the command"
-        " again; nothing was changed",
+        "set the table's columns and `writer` in the map to those with which the file was written; then a run tries again, or"
+        " type the same `kafka2hive compact` command again. Nothing was changed",
     )
 
 

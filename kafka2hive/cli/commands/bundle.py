@@ -31,7 +31,7 @@ def bundle(
     ],
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Write an archive for a person who helps remotely: the map, doctor, status, snapshots, metrics; no secrets.
+    """Write an archive for a person who helps remotely: map, doctor, status, snapshots and metrics, without secrets.
 
     Passwords and tokens of the map are replaced wherever they appear. The archive has names of topics, tables, hosts and
     paths, and messages of errors, which may quote records: read it before you send it.
@@ -44,7 +44,7 @@ def bundle(
     def command(service_map: "ServiceMap") -> int:
         result = write_bundle(output, _pieces(service_map), Redaction(service_map.secrets))
         for name, error in result.errors.items():
-            tell_line(f"{name} could not be made: {error}")
+            tell_line(f"{name} could not be made; {name}.error in the archive has the reason: {error}")
         say(f"{output}: {counted(len(result.names), 'file')}; read them before you send them to anyone")
         return 0
 

@@ -1,4 +1,4 @@
-"""`kafka2hive compact`: write the small files of a table's complete partitions again."""
+"""`kafka2hive compact`: rewrite the small files of a table's complete partitions."""
 
 from functools import partial
 from typing import Annotated
@@ -30,7 +30,7 @@ def compact(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Write the small files of complete partitions again as large ones, and move the partitions; the service must be stopped."""
+    """Rewrite the small files of complete partitions as large ones, and move the partitions; the service must be stopped."""
     from kafka2hive.cli.render.compact import compact_document, render_compact
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap

@@ -12,7 +12,7 @@ from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, M
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
-    help="Show the dead-letter table: counts by reason, or single records with all their bytes. Decode its records again.",
+    help="Count dead letters by reason, show single ones with all their bytes, or decode them again.",
     no_args_is_help=True,
 )
 
@@ -65,7 +65,7 @@ def show(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Print a dead letter with reason, key, value and headers; without a place, the newest ones of --table."""
+    """Print the dead letter at a place with reason, key, value and headers; without a place, the newest ones of --table."""
     from kafka2hive.cli.render.dead_letters import letters_document, render_letters
     from kafka2hive.cli.terminal.outcome import show as show_result
     from kafka2hive.cli.terminal.outcome import with_map
@@ -102,17 +102,19 @@ def replay(
         ),
     ],
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="REASON", help="Only those with this reason.")
+        str | None, typer.Option("--reason", metavar="REASON", help="Only dead letters with this reason.")
     ] = None,
     since: Annotated[
         datetime.datetime | None,
-        typer.Option("--since", help="Only those of records with this timestamp (UTC) or a later one."),
+        typer.Option(
+            "--since", help="Only dead letters whose record has this timestamp (UTC) or a later one."
+        ),
     ] = None,
     plan: Plan = False,
     timeout: Annotated[
         str,
         typer.Option(
-            "--timeout", metavar="DURATION", help="How long to wait for a live run to do it, e.g. 1h."
+            "--timeout", metavar="DURATION", help="How long to wait for a live run to replay them, e.g. 1h."
         ),
     ] = "10m",
     takeover: Takeover = False,
@@ -122,9 +124,9 @@ def replay(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Decode dead letters again after a change of the map, so that they become rows. What fails again stays a dead letter.
+    """Decode dead letters again after a change of the map, so that they become rows. One that fails again stays a dead letter.
 
-    If a run is alive, it does this between its epochs, provided that it was started with the same rules for the table.
+    If a run is alive, the run replays them between its epochs. It must have been started with the same settings of the table.
     """
     from kafka2hive.cli.render.dead_letters import render_replay, replay_document
     from kafka2hive.cli.terminal.outcome import show as show_result

@@ -18,10 +18,11 @@ EXIT_CODES = options.exit_codes(options.NO_ACCESS, config=options.CONFIG_OR_CLUS
 
 
 def doctor(config: Map, json: Json = False, color: Color = True) -> None:
-    """Check everything that `validate --online` checks, and what will go wrong soon; changes nothing.
+    """Check everything that `validate --online` checks, and what will go wrong soon. Changes nothing.
 
-    It also looks at this machine, clocks, quotas, records that Kafka deletes before they are read, waiting orders and
-    leftovers. Each line says what was found, and below it what to do. A warning does not change the exit code.
+    It also checks this machine, clocks, quotas, records that Kafka deletes before they are read, waiting orders and
+    leftovers. Each line has the result of one check; the line below a problem says what to do. A warning does not change
+    the exit code.
     """
     from kafka2hive.cli.render.validate import doctor_document, render_online
     from kafka2hive.cli.terminal.outcome import show, with_map

@@ -36,7 +36,7 @@ def show(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Show each position, the ends of its log, and how many offsets wait between."""
+    """Show each position, where its log begins and ends, and how many offsets wait to be read."""
     from kafka2hive.cli.render.offsets import offsets_document, render_offsets
     from kafka2hive.cli.terminal.outcome import show as show_result
     from kafka2hive.cli.terminal.outcome import with_map
@@ -100,7 +100,7 @@ def init(
     from kafka2hive.service.wiring import wire
 
     if plan and offsets_from is None:
-        raise typer.BadParameter("--plan is for --offsets-from", param_hint="--plan")
+        raise typer.BadParameter("--plan is used only with --offsets-from", param_hint="--plan")
     request = None
     if offsets_from is not None:
         request = ImportRequest(
@@ -126,7 +126,8 @@ def _look_up(
 
     if source is not None and tables:
         raise typer.BadParameter(
-            "give either --table or --from: a source has no tables", param_hint="--table"
+            "give either --table or --from: positions of another tool belong to no table",
+            param_hint="--table",
         )
     origin = None if source is None else options.parse_option(OffsetSource.parse, source, "--from")
     wiring = wire(service_map)

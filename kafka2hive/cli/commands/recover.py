@@ -16,7 +16,7 @@ AcceptLoss = Annotated[
     typer.Option(
         "--accept-loss",
         metavar="PATH",
-        help="Give this lost file up and continue; `*` matches any text (repeatable).",
+        help="Give up this lost file and continue; `*` matches any text (repeatable).",
     ),
 ]
 Refetch = Annotated[
@@ -24,7 +24,7 @@ Refetch = Annotated[
     typer.Option(
         "--refetch",
         metavar="PATH",
-        help="Read this lost file's records again from Kafka; `*` as above (repeatable).",
+        help="Read this lost file's records again from Kafka; `*` matches any text (repeatable).",
     ),
 ]
 AcceptGap = Annotated[
@@ -32,7 +32,7 @@ AcceptGap = Annotated[
     typer.Option(
         "--accept-gap",
         metavar="TOPIC:PARTITION",
-        help="Accept the offsets that Kafka lost as a gap, and continue. TOPIC:* for all (repeatable).",
+        help="Accept the offsets that Kafka lost as a gap, and continue. TOPIC:* means all partitions (repeatable).",
     ),
 ]
 ForgetRegistration = Annotated[

@@ -33,7 +33,7 @@ def report(
         int, typer.Option("--details", metavar="N", min=0, help="Show the history of at most N tables.")
     ] = 20,
     epochs: Annotated[
-        int, typer.Option("--epochs", metavar="N", min=1, help="Read at most N epochs of each of them.")
+        int, typer.Option("--epochs", metavar="N", min=1, help="Read at most N epochs of each table.")
     ] = 100,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
@@ -69,7 +69,7 @@ def report(
 
 
 def _replace(output: str, document: bytes) -> None:
-    """Write the file as a whole: a reader sees the former page or the new one. Raises ConfigError."""
+    """Replace the file in one step, so that a reader sees either the earlier page or the new one. Raises ConfigError."""
     from kafka2hive.model.errors import ConfigError
 
     draft = Path(f"{output}.{os.getpid()}.in-progress")

@@ -85,7 +85,7 @@ def _check_options(
         raise typer.BadParameter(f"{yes!r} is not the table's name {table!r}", param_hint="--yes")
     if yes is None and not plan and (unattended or not sys.stdin.isatty()):
         raise typer.BadParameter(
-            f"standard input is not a terminal, or --json is given, so there is no question: give --yes {table}",
+            f"the command cannot ask for confirmation (no terminal, or --json is given): give --yes {table}",
             param_hint="--yes",
         )
 
@@ -93,4 +93,4 @@ def _check_options(
 def _confirm_by_name(table: str) -> None:
     """Ask the user to type the table's name. Raises typer.BadParameter if the text differs."""
     if typer.prompt("Type the table's name to start it over", default="", show_default=False) != table:
-        raise typer.BadParameter("that is not the table's name; nothing was touched")
+        raise typer.BadParameter("that is not the table's name; nothing was changed")

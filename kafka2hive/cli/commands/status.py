@@ -22,9 +22,7 @@ def status(
     table: Tables = None,
     watch: Annotated[
         float | None,
-        typer.Option(
-            "--watch", metavar="SECONDS", min=0, help="Show it again every SECONDS seconds, until Ctrl-C."
-        ),
+        typer.Option("--watch", metavar="SECONDS", min=0, help="Repeat every SECONDS seconds, until Ctrl-C."),
     ] = None,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
@@ -41,7 +39,8 @@ def status(
 
     if watch is not None and json:
         raise typer.BadParameter(
-            "--watch is for a terminal; a script calls status --json repeatedly", param_hint="--watch"
+            "--watch cannot be used with --json; a script calls status --json repeatedly",
+            param_hint="--watch",
         )
 
     def command(service_map: ServiceMap) -> int:
@@ -64,7 +63,7 @@ def status(
 
 
 def _repeat(once: Callable[[], int], seconds: float) -> int:
-    """Call `once` every `seconds` until a signal, and return that signal's exit code; errors are shown and do not end it."""
+    """Call `once` every `seconds` until a signal, and return that signal's exit code. An error is shown and ends nothing."""
     from kafka2hive.cli.terminal.outcome import say
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.run.result import exit_code

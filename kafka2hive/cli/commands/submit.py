@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
 
 PACK_EXIT_CODES = options.paragraph(
-    "0 done", "2 wrong command line", "78 this environment cannot be packed, or OUT not written"
+    "0 done", "2 wrong command line", "78 this environment cannot be packed, or OUT cannot be written"
 )
 SUBMIT_EXIT_CODES = options.paragraph(
     "0 submitted, or with --wait done",
@@ -30,7 +30,8 @@ def pack(
     out: Annotated[
         Path,
         typer.Argument(
-            metavar="OUT", help="The archive, OUT.tar.gz; or a directory, in which its name has its digest."
+            metavar="OUT",
+            help="The archive, OUT.tar.gz; or a directory, where the archive is named after its digest.",
         ),
     ],
 ) -> None:
@@ -58,11 +59,16 @@ def submit(
     pack: Annotated[
         str,
         typer.Option(
-            "--pack", metavar="PACK", help="What `kafka2hive pack` wrote: a local path, or hdfs://.."
+            "--pack",
+            metavar="PACK",
+            help="The archive that `kafka2hive pack` wrote: a local path, or hdfs://..",
         ),
     ],
     user: Annotated[
-        str | None, typer.Option("--user", help="Who submits it, and owns its files: HADOOP_USER_NAME.")
+        str | None,
+        typer.Option(
+            "--user", help="The user who submits the application and owns its files (HADOOP_USER_NAME)."
+        ),
     ] = None,
     queue: Annotated[str | None, typer.Option("--queue", help="The queue of YARN.")] = None,
     attempts: Annotated[
@@ -72,7 +78,8 @@ def submit(
     once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end.")] = False,
     takeover: Takeover = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for its end, and end with the exit code of the run.")
+        bool,
+        typer.Option("--wait", help="Wait until the application ends, and exit with the run's exit code."),
     ] = False,
     only_print: Annotated[
         bool, typer.Option("--print", help="Only print the command of Spark; submit nothing.")

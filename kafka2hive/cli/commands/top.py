@@ -41,7 +41,7 @@ def top(
 
     if not once and not (sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"):
         raise typer.BadParameter(
-            "top needs a terminal; --once prints one frame, and a script calls status --json",
+            "top needs a terminal; --once prints one frame, and scripts use status --json",
             param_hint="--once",
         )
 

@@ -21,7 +21,7 @@ def render_compact(request: CompactRequest, result: CompactResult, screen: Scree
     for partition in result.corrected:
         lines.append(
             Text(
-                f"  {partition.path}  its location in Hive had been changed back, and was set again",
+                f"  {partition.path}  somebody had changed its location in Hive back; it was set again",
                 style="yellow",
             )
         )
@@ -34,7 +34,7 @@ def render_compact(request: CompactRequest, result: CompactResult, screen: Scree
     lines += [Text("  " + line, style="red") for each in result.problems for line in str(each).splitlines()]
     for partition in result.unregistered:
         lines.append(
-            Text(f"  {partition.path}  Hive does not have it at {partition.location} yet", style="yellow")
+            Text(f"  {partition.path}  not registered in Hive at {partition.location} yet", style="yellow")
         )
     for partition, why in result.refused:
         lines.append(Text(f"  {partition.path}  Hive refuses to set its location: {why}", style="red"))

@@ -85,7 +85,7 @@ def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Scre
         parts.append(f"committed as epoch {', '.join(map(str, result.epochs))}")
     if result.unregistered:
         parts.append(
-            f"{counted(result.unregistered, 'registration')} pending in Hive: the next run or `recover` repeats them"
+            f"{counted(result.unregistered, 'registration')} pending in Hive: the next run or `recover` tries again"
         )
     parts += [Text(f"not read: {path} {why}", style="yellow") for path, why in result.not_read]
     if more := result.not_read_files - len(result.not_read):

@@ -1,4 +1,4 @@
-"""The live view of `top`: a Textual application over readings that another thread makes. Needs the extra `top`."""
+"""The live view of `top`: a Textual application that shows readings of another thread. Needs the extra `top`."""
 
 import asyncio
 import signal
@@ -53,13 +53,13 @@ _KEYS = (
     ("Enter", "last epochs, topic partitions and dead letters of the table; Esc goes back"),
     ("/", "show only the tables whose name or state has a text; Enter keeps it, Esc drops it"),
     ("← →, < >", "sort by the column on the left, on the right"),
-    ("r", "turn the order round"),
+    ("r", "reverse the order"),
     ("q, Ctrl-C", "quit"),
 )
 
 
 class Figures(Protocol):
-    """The source of readings and dead letters. Other threads than the view's call it, because a call may take long."""
+    """The source of readings and dead letters. It is called in other threads than the view's, because a call may take long."""
 
     def read(self, visible: Collection[str]) -> Reading: ...
 
@@ -82,7 +82,7 @@ class TableList(Widget):
         self._first = 0
 
     def show(self, rows: tuple[TopRow, ...] | None = None, order: Arrangement | None = None) -> None:
-        """Take new rows or another order. A table that the user selected stays selected; before that it is the first one."""
+        """Take new rows or another order. The selected table stays selected; if the user has selected none, it is the first."""
         place = self._place
         self._all = self._all if rows is None else rows
         self.order = order or self.order
@@ -122,7 +122,7 @@ class TableList(Widget):
         return tables(self.window, self.order, self._now(), self.size.width, self.rows[self._place].name)
 
     def move(self, by: int = 0, pages: int = 0) -> None:
-        """Select the table so many lines and pages further down."""
+        """Select the table `by` lines and `pages` pages further down."""
         if self.rows:
             self._select(self._place + by + pages * self._height)
 
@@ -146,7 +146,7 @@ class TableList(Widget):
 
 
 class FilterBox(Input):
-    """The text that names or states must have."""
+    """The text that a table's name or state must contain to be shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "keep the filter"),
@@ -155,7 +155,7 @@ class FilterBox(Input):
 
 
 class Overview(Screen[None]):
-    """All tables. Its keys need no focus, which a terminal may take away."""
+    """The screen with all tables. Its keys work without a focused widget, because a terminal may take the focus away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "app.move(-1)", "up", show=False),
@@ -186,7 +186,7 @@ class Overview(Screen[None]):
 
 
 class Detail(Screen[None]):
-    """One table: last epochs, topic partitions, dead letters."""
+    """The screen with one table: its last epochs, topic partitions and dead letters."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,backspace", "app.pop_screen", "back")]
 
@@ -203,7 +203,7 @@ class Detail(Screen[None]):
 
 
 class Help(ModalScreen[None]):
-    """Keys and columns."""
+    """The screen that explains keys and columns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,enter", "app.pop_screen", "back")]
 
@@ -213,7 +213,7 @@ class Help(ModalScreen[None]):
 
 
 class LiveView(App[None]):
-    """Shows readings as they arrive. A second thread reads, so a service that does not answer never stops the view."""
+    """Shows readings as they arrive. A second thread reads, so a service that does not answer never blocks the view."""
 
     class Read(Message):
         def __init__(self, reading: Reading) -> None:
@@ -269,7 +269,7 @@ class LiveView(App[None]):
         self.exit(return_code=int(ExitCode.TERMINATED))
 
     def _read_on(self) -> None:
-        """Read until the view ends, in its context. A bug ends it, and becomes its `bug`: Textual's trace would show secrets."""
+        """Read until the view ends. A bug ends the view and is kept as `bug`, because Textual's trace would show secrets."""
         while not self._end.is_set():
             try:
                 reading = self._figures.read([row.name for row in self._list.window])

@@ -16,8 +16,8 @@ _STATES = {
     Completion.COMPLETE: "is complete: {amount}",
     Completion.LATE: "was complete ({amount}), and {more} came later: another certificate is due",
     Completion.OPEN: "is not complete yet: {more} without a certificate",
-    Completion.UNREGISTERED: "is complete on HDFS ({amount}), but Hive does not know it yet",
-    Completion.ABSENT: "is not complete: no file of it has been published yet{where}",
+    Completion.UNREGISTERED: "is complete on HDFS ({amount}), but not registered in Hive yet",
+    Completion.ABSENT: "is not complete: it has no published file yet{where}",
     Completion.DROPPED: "does not exist any more: {drop}",
     Completion.EXPIRED: "has expired and has no file: records of its period become dead letters",
 }
@@ -36,7 +36,7 @@ def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> 
                 parts.append(Text(f"    {_drop_text(drop)}", style="yellow"))
         if answer.epoch is not None and not answer.files:
             parts.append(
-                "  no file: a tombstone, filtered, absent, or a dead letter that was replayed; see the snapshot"
+                "  no file: the offset is a tombstone, filtered, absent, or a replayed dead letter; see the snapshot"
             )
     return render(screen, parts)
 

@@ -28,7 +28,7 @@ from kafka2hive.service.recover.result import (
 _INDENT = "  "
 _NOT_RECOVERED = {
     Recovery.STOPPED: "STOP: manual intervention required",
-    Recovery.OWNED: "owned by a live run, nothing touched",
+    Recovery.OWNED: "owned by a live run, nothing changed",
     Recovery.FAILED: "failed",
 }
 
@@ -47,9 +47,13 @@ def render_recover(
         if table.error is not None:
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
-    ineffective = [f"no gap: nothing was accepted for {gap}" for gap in gaps_without_effect(request, result)]
+    ineffective = [
+        f"{gap}: there is no such gap, so nothing was accepted"
+        for gap in gaps_without_effect(request, result)
+    ]
     ineffective += [
-        f"not lost in any of these ledgers: {path}" for path in paths_without_effect(request, result)
+        f"{path}: no such file is lost in any of these ledgers"
+        for path in paths_without_effect(request, result)
     ]
     parts += [Text(line, style="yellow") for line in ineffective]
     if result.kafka_error:
@@ -62,7 +66,7 @@ def render_recover(
     ):
         parts.append(
             Text(
-                "a run that served these tables ends (73): start it again; a run that had set them aside resumes them by itself",
+                "a run that served these tables ends with 73: start it again. A run that had set them aside resumes them itself",
                 style="yellow",
             )
         )
@@ -148,7 +152,7 @@ def _rebuilt_lines(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
         )
     if rebuilt.foreign:
         lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers are not touched")
-    lines += [f"not proven, accepted: {item.range}: {item.why}" for item in ledger.unproven]
+    lines += [f"accepted without proof: {item.range}: {item.why}" for item in ledger.unproven]
     return lines
 
 
@@ -157,7 +161,7 @@ def _verdict(service: str, request: RecoverRequest, result: RecoverResult) -> Te
         return Text(f"service {service}: nothing to recover, there is no ledger yet")
     failures = sum(table.error is not None for table in result.tables)
     count = counted(len(result.tables), "table")
-    outcome = "looked at, nothing touched" if request.plan_only else "recovered"
+    outcome = "examined, nothing changed" if request.plan_only else "recovered"
     if not failures:
         return Text(f"service {service}: {count} {outcome}", style="bold green")
     need = "needs" if failures == 1 else "need"

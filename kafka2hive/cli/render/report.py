@@ -21,7 +21,7 @@ def render_report(report: Report, output: str, screen: Screen) -> str:
     ]
     parts += [Text(f"  {one.table}: {one.headline}") for one in urgent[:_SHOWN]]
     if len(urgent) > _SHOWN:
-        parts.append(f"  and {len(urgent) - _SHOWN} more that need attention")
+        parts.append(f"  and {counted(len(urgent) - _SHOWN, 'more table')} that need attention")
     return render(screen, parts)
 
 

@@ -27,7 +27,7 @@ def render_reset(
     lines = _lines(service=service, plan=plan, record=plan.record, done=result.done, hive=hive)
     if result.left_pending is not None:
         lines += str(result.left_pending).splitlines()
-        lines.append("the files of that epoch that are not visible were moved with the staging directory")
+        lines.append("that epoch's files that are not visible yet were moved away with the staging directory")
     return render(screen, [title, *(Text("  " + line) for line in lines)])
 
 
@@ -38,12 +38,14 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
     lines += [f"position {dropped}: {line}" for line in resume_lines(positions)]
     if plan.data:
         lines += [f"visible files {'are in' if done else 'go to'} {place}" for place in plan.data]
-        whose = "Hive keeps its partitions" if hive else "partitions that you registered in Hive stay there"
-        lines.append(f"{whose}; they are empty until they are dumped again, or dropped in Hive")
+        whose = "the table's partitions" if hive else "partitions that you registered"
+        lines.append(
+            f"{whose} stay in Hive, empty until the next run fills them; drop those that you do not want"
+        )
     else:
         lines.append(f"visible files stay in {record.location}")
         lines.append(
-            "ROWS ARE DOUBLED if the next run reads offsets that those files hold (the map's `start` decides)"
+            "ROWS ARE DOUBLED if the next run reads offsets whose records are in those files (the map's `start` decides)"
         )
     for move in plan.group_moves:
         verb = "was" if done else "would be"

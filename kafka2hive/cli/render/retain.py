@@ -9,7 +9,7 @@ from kafka2hive.service.recover.retention import ExpiredPartition, RetainRequest
 
 
 def render_retain(request: RetainRequest, result: RetainResult, screen: Screen) -> str:
-    """Return one line for each expired partition, and for each one that is being dropped."""
+    """Return one line for each expired partition, then the numbers of partitions and files that are dropped or deleted."""
     before = f"  periods that ended by {result.expired_before} have expired" if result.expired_before else ""
     lines = [Text(result.table, style="bold").append(before, style="not bold")]
     if not result.partitions and not result.dropping and not result.cleared and result.error is None:

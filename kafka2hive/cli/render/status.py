@@ -81,7 +81,7 @@ def render_status(
             parts += ["", Text(one.table, style="bold"), *details]
     parts += ["", *lines] if (lines := last_run_lines(result.last_run, moment)) else []
     if result.map_differs:
-        text = "the live run has loaded a different map: restart it to apply this one"
+        text = "the live run has loaded a different map: restart the run to apply this map"
         parts += ["", Text(text, style="yellow")]
     if result.decoder:
         parts += ["", f"decoder: {result.decoder}"]
@@ -108,7 +108,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
 
 
 def state_text(state: TableState, row: TableStatus | None = None) -> Text:
-    """Name the state; if no run serves the table, also the exit code to which its trouble led."""
+    """Return the state's name; if no run serves the table, also the exit code that its trouble caused."""
     text = Text(*_STATES[type(state)])
     if row is not None and row.view.state.paused is not None and not isinstance(row.state, Paused):
         text.append(", paused", "bold yellow")
@@ -141,7 +141,7 @@ def _trouble(state: TableState | None) -> list[Text]:
         case Repairing(by):
             return [Text(f"  process {by} is repairing it", style="yellow")]
         case Repaired(by):
-            text = f"  process {by} has repaired it; the live run takes it up within half a minute, or says why not"
+            text = f"  process {by} has repaired it; the live run resumes it within half a minute, or reports why it cannot"
             return [Text(text, style="yellow")]
         case _:
             return []
@@ -200,7 +200,7 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.view.newest.pending:
         lines.append(
-            f"epoch {state.epoch} is committed and not finalised: a start or `recover` rolls it forward"
+            f"epoch {state.epoch} is committed, but not finalised: the next start or `recover` rolls it forward"
         )
     if state.gaps or state.losses:
         gaps, losses = counted(len(state.gaps), "gap"), counted(len(state.losses), "lost file")
@@ -274,7 +274,7 @@ def _dropped_line(retention: RetentionStatus) -> str:
 
 
 def _owner(generation: Generation) -> str:
-    """`process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`: the last process that took the table over."""
+    """Return the owner as `process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`."""
     if generation.owner is None or generation.started is None:
         return "nobody yet"
     host, _, pid = shown_process(generation.owner).rpartition("-")

@@ -30,9 +30,9 @@ Sortable = tuple[float, ...] | str
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """One column: its cells and its order, the greatest first if `is_descending`. `width` 0: as wide as its cells.
+    """One column: its cells, and the key by which it sorts, the greatest first if `is_descending`.
 
-    `rank`: columns of a greater rank are left out first if the screen is narrow.
+    `width` 0 means as wide as its cells. If the screen is narrow, the columns with the greatest `rank` are left out first.
     """
 
     title: str
@@ -125,7 +125,7 @@ def trouble_of(row: TopRow) -> Trouble | None:
 
 
 def _severity(row: TopRow, now: float) -> Sortable:
-    """Return how urgently the table needs a person: a STOP, no answer, a trouble, no run, all others."""
+    """Return how urgently the table needs a person; in descending order: a STOP, no answer, a trouble, no run, all others."""
     if isinstance(row.state, Stopped):
         return (4.0,)
     if row.error is not None:
@@ -177,11 +177,11 @@ COLUMNS: tuple[FigureColumn, ...] = (
     _column("read", 7, 13, lambda r, now: now - r.read_at if r.read_at else None, duration),
 )
 MEANINGS = (
-    ("state", "in words; a table that needs a person comes first"),
+    ("state", "sorted by urgency: a table that needs a person comes first"),
     ("lag", "records in Kafka that the table does not have yet"),
     ("newest", "how old the newest record is that readers can see"),
     ("rec/s, MB/s", "read from Kafka, over the last five epochs up to now, ten minutes at most"),
-    ("files", "committed and not visible yet"),
+    ("files", "committed files that are not visible yet"),
     ("written", "how long ago the last epoch was written"),
     ("dead", "dead letters of the last five epochs"),
     ("open", "Hive partitions without a certificate, if the map asks for completeness"),
@@ -257,7 +257,7 @@ def tables(
 
 
 def headline(reading: Reading, shown: int, now: float, order: Arrangement | None = None) -> list[Text]:
-    """Return the lines above the tables: service and run, states and order, sums, and what did not answer since when."""
+    """Return the lines above the tables: service and run, states and order, sums, and which systems do not answer."""
     states: dict[str, int] = {}
     for row in reading.rows:
         name = _state(row, now).plain.split(",")[0]
@@ -327,7 +327,10 @@ def trouble(row: TopRow | None, now: float) -> list[Text]:
 
 
 def detail(row: TopRow, letters: "LetterPage | str", now: float, *, hive: bool) -> list[RenderableType]:
-    """Return one table: its trouble, owner, last epochs, topic partitions, and its newest dead letters or why not."""
+    """Return one table: its trouble, owner, last epochs, topic partitions, and `letters`, its newest dead letters.
+
+    If they cannot be shown, `letters` is the reason.
+    """
     parts: list[RenderableType] = []
     if row.error is not None:
         parts.append(Text(printable(str(row.error)), "red"))
@@ -359,7 +362,7 @@ def _topic_partitions(row: TopRow) -> Table:
 
 
 def render_frame(reading: Reading, screen: Screen, now: float) -> str:
-    """Return one frame as text: the lines above, every table with all columns, then what is wrong with which table."""
+    """Return one frame as text: the headline, every table with the columns that fit, then each table's trouble."""
     order = Arrangement()
     rows = order.of(reading.rows, now)
     parts: list[RenderableType] = [

@@ -22,7 +22,7 @@ REDACTED = "(secret)"
 
 
 def lines_of(checks: Sequence[Check]) -> list[Text]:
-    """Return one line per check, followed by what to do about a warning or an error."""
+    """Return one line per check, and below a warning or an error the line that says what to do."""
     return [line for check in checks for line in _lines(check)]
 
 
@@ -161,7 +161,7 @@ def problems_document(problems: Iterable[MapProblem]) -> Document:
 def render_online(
     service_map: ServiceMap, result: OnlineResult, decoder: DecoderInUse, screen: Screen
 ) -> str:
-    """Return one line per check, what to do below it, and the verdict last."""
+    """Return one line per check, below a problem what to do, and the verdict last."""
     parts = [
         *lines_of(result.checks),
         Text(f"decoder: {decoder}", style="" if decoder.is_compiled else "yellow"),

@@ -1,6 +1,6 @@
 """The JSON documents that `--json` prints: their envelope and the parts that several commands have in common.
 
-Examples in tests/contract freeze the documents: keys are added, never renamed or removed. Any other change raises
+Examples in tests/contract freeze the documents: keys are added, never renamed or removed. Any other change increases
 `format`. `next_offset` is the next offset to be read, the open end of a half-open range.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _MOST_LISTED = 12
-"""Only the sum of the positions is shown for a topic with more topic partitions."""
+"""For a topic with more topic partitions than this, only the sum of its positions is shown."""
 
 Document = dict[str, object]
 

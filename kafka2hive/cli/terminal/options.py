@@ -13,8 +13,8 @@ from kafka2hive.observe.log import LogFormat, LogLevel
 def complete_tables(context: typer.Context, incomplete: str) -> list[str]:
     """Return the tables of the command line's map that begin with `incomplete`, for a shell to offer.
 
-    A map that cannot be read has none. Variables stay unresolved, because a shell seldom has the service's secrets; names
-    made from a topic's (`{1}`) are left out, because only Kafka knows them.
+    The list is empty if the map cannot be read. Variables stay unresolved, because a shell seldom has the service's secrets.
+    Names that depend on a topic's name (`{1}`) are left out, because they can be made only from Kafka's topics.
     """
     from pathlib import Path
 
@@ -92,7 +92,7 @@ PLACE = "TOPIC-PARTITION@OFFSET"
 PLACE_HELP = "For example flights-3@12345."
 
 BUG = "70 a bug"
-OWNED = "72 owned by a live run, nothing touched"
+OWNED = "72 owned by a live run, nothing changed"
 FENCED = "73 another run took over"
 SET_ASIDE = "75 done, but tables are set aside"
 RETRYING = "75 a table is set aside and retried"

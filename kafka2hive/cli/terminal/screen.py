@@ -1,4 +1,4 @@
-"""Rendering of a layout as text: coloured on a terminal; plain in a pipe and if TERM=dumb or NO_COLOR is set."""
+"""Render a layout as text: coloured on a terminal; plain in a pipe, and if TERM is dumb or NO_COLOR is set."""
 
 import os
 import shutil

@@ -64,7 +64,9 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
         write_file(files, join(home, RESET_RECORD), text)
     except StorageError as error:
         raise AmbiguousOutcome(
-            "ledger.no_answer", f"writing {home}: {error}", "type the same command again"
+            "ledger.no_answer",
+            f"writing {home}: {error}",
+            f"type the same `kafka2hive reset --table {owned.paths.table}` command again",
         ) from error
 
     def move() -> Answer:
@@ -201,7 +203,7 @@ class _Mover:
             raise ManualActionRequired(
                 "reset.conflict",
                 f"both {source.path} and {target} exist",
-                "find out who wrote them, move one of them away, and type the same command again",
+                "find out who wrote them, move one of them away, and type the same `kafka2hive reset` command again",
             )
         children = self.ports.files.list(source.path)
         moved = sum(self.move(child.path, join(target, child.name)) for child in children)

@@ -74,7 +74,9 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
 
 def no_answer_about(subject: str, error: StorageError) -> ServiceUnavailable:
     """Return the error of a command that got no answer from the file system about `subject`."""
-    remedy = error.remedy or "type the command again"
+    remedy = (
+        error.remedy or "check that the file system answers, then type the same `kafka2hive` command again"
+    )
     return ServiceUnavailable("storage.unavailable", f"{subject}: {error}", remedy)
 
 

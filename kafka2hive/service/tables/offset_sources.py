@@ -123,7 +123,11 @@ def place_offsets(
     for tp in sorted(topic_partitions):
         if tp not in logs.earliest or tp not in logs.latest:
             message = f"Kafka does not report the ends of the log of {tp}"
-            raise ServiceUnavailable("kafka.unavailable", message, "type the command again")
+            raise ServiceUnavailable(
+                "kafka.unavailable",
+                message,
+                "check that this topic partition has a leader, then type the same `kafka2hive init` command again",
+            )
         earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
         offset = foreign.offsets.get(tp, earliest if foreign.rest_is_unread else None)
         if offset is None:

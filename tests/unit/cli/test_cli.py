@@ -135,7 +135,7 @@ def test_a_pattern_gives_up_the_lost_files_that_fit_it_and_no_other(tmp_path: Pa
     assert kept not in accepted.stdout and service.final(1).exists()
     assert "verify.missing" not in invoke("verify", "-c", str(service.map)).stdout
     again = invoke("recover", "--accept-loss", pattern, "-c", str(service.map))
-    assert again.exit_code == 0 and f"not lost in any of these ledgers: {pattern}" in again.stdout
+    assert again.exit_code == 0 and f"{pattern}: no such file is lost in any of these ledgers" in again.stdout
 
 
 def test_recover_finds_a_file_that_was_moved_before_the_kill(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_missing_file_stops_recover_with_the_path_and_the_commands_that_go_on(
     assert "1 given up" in accepted.stdout and f"given up or fetched again: {lost}" in accepted.stdout
     assert service.final(0).exists()
     again = invoke("recover", "--accept-loss", lost, "-c", str(service.map))
-    assert f"not lost in any of these ledgers: {lost}" in again.stdout
+    assert f"{lost}: no such file is lost in any of these ledgers" in again.stdout
 
 
 def test_a_table_that_nobody_knows_is_a_mistake_not_a_success(tmp_path: Path) -> None:

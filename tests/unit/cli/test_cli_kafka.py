@@ -156,7 +156,9 @@ def test_a_lost_file_is_fetched_again_from_kafka(tmp_path: Path, broker: Broker)
     assert result.exit_code == 0, result.output
     (file,) = local(service.files[0].hive_partition.location).glob("*.final")
     assert pq.ParquetFile(file).read().column("flight").to_pylist() == list(range(5, 5 + READ))
-    assert "not lost in any" in invoke("recover", "--refetch", lost, "-c", str(service.map)).stdout
+    assert (
+        "no such file is lost in any" in invoke("recover", "--refetch", lost, "-c", str(service.map)).stdout
+    )
 
 
 def test_a_file_lost_at_the_old_location_is_not_fetched_into_the_new_one(

@@ -104,7 +104,7 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
         "air.flights   not running      41   12,000   10.0 s old      4 files        0",
         "air.flights",
         "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7, no live run",
-        "  epoch 41 is committed and not finalised: a start or `recover` rolls it forward",
+        "  epoch 41 is committed, but not finalised: the next start or `recover` rolls it forward",
         "  accepted so far: 1 gap, 0 lost files",
         "  resumes at flights  0:20",
         "epoch   written      records    bytes   files   dead   absent",

@@ -59,7 +59,7 @@ IN_OPEN = '\n    location: "file:///tmp/lake%s"'
         (HIVE, DAYS, COMPLETION, None),
         ("", DAYS, COMPLETION, "needs the hive section"),
         (HIVE, DAYS, "", "needs completion"),
-        (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/", "must not be called _open"),
+        (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/", "must not be named _open"),
         (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/{table}", None),
         (HIVE, "c={carrier}", COMPLETION, "needs partitions of a period of time that ends"),
     ],

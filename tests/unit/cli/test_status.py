@@ -295,7 +295,7 @@ def test_a_table_that_was_repaired_since_is_no_stop_any_more(service: Service) -
         plain = invoke("status", "-c", str(service.map)).stdout
     table = only(document)
     assert (exit_code, table["state"], table["error"]) == (75, "repaired", None)
-    assert "has repaired it; the live run takes it up within half a minute" in plain
+    assert "has repaired it; the live run resumes it within half a minute" in plain
 
 
 def test_a_repair_under_way_is_told_and_no_other_command_or_start_takes_the_table(service: Service) -> None:

@@ -64,7 +64,7 @@ def test_a_file_of_an_older_epoch_is_known(tmp_path: Path) -> None:
     assert invoke("recover", "-c", str(service.map)).exit_code == 0
     result = invoke("recover", "--accept-loss", service.files[0].final, "-c", str(service.map))
     assert result.exit_code == 0, result.output
-    assert "not lost in any of these ledgers" in result.stdout
+    assert "no such file is lost in any of these ledgers" in result.stdout
 
 
 @pytest.mark.parametrize("gap", ["fligths:0", "fligths:*"])
@@ -96,7 +96,7 @@ def test_a_gap_that_is_accepted_where_there_is_none_is_told(tmp_path: Path, brok
     plain_map(service.map)
     broker.produce("flights", 20)
     command = ("recover", "--accept-gap", "flights:0", "-c", str(service.map))
-    told = "no gap: nothing was accepted for flights:0"
+    told = "flights:0: there is no such gap, so nothing was accepted"
     planned, done = invoke(*command, "--plan"), invoke(*command)
     assert (done.exit_code, told in done.stdout, told in planned.stdout) == (0, True, False), done.stdout
 

@@ -54,7 +54,7 @@ def lines(folder: Path, error: type[StorageError], tries: int) -> Counter[str]:
             with pytest.raises(Exception):  # noqa: B017  what it ends in is others' matter
                 init(ports, wiring.paths(TABLE), "once", f"{folder.as_uri()}/air.db/flights")
     told = [line.split(" ", 2)[2] for line in out.getvalue().splitlines()]
-    return Counter("tried again" if "trying again" in line else "refused" for line in told)
+    return Counter("tried again" if "next try" in line else "refused" for line in told)
 
 
 def test_a_directory_that_may_not_be_written_is_told_once(tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ def test_a_command_that_is_refused_too_often_says_why_and_what_to_do(tmp_path: P
         init(ports, wiring.paths(TABLE), "demo", "file:///t")
     assert refused.value.code == "storage.blocked"
     assert refused.value.message.endswith("Permission denied: user=me")
-    assert "a command must be typed again" in refused.value.remedy
+    assert "type the same `kafka2hive` command again" in refused.value.remedy
