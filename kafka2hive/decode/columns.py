@@ -48,14 +48,14 @@ def check_columns(spec: DecoderSpec) -> None:
             f"format {spec.format} needs columns with distinct names, the table has: {schema.names}"
         )
     for field in schema:
-        hive_type_of(field.type)  # for its error
+        hive_type_of(field.type)  # raises HiveTypeError
     check_zone(spec.zone)
 
 
 def with_several_paths(
     format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
 ) -> Decoder:
-    """Return a decoder of columns that may have several paths. If no column has, `open_decoder` makes it directly."""
+    """Return a decoder of columns that may have several paths. If no column has several, `open_decoder` makes it directly."""
     if not any(source.leeway.others for source in sources):
         return open_decoder(schema, sources)
     return SeveralPathsDecoder(format, schema, sources, open_decoder)
@@ -175,7 +175,7 @@ def _value(field: pa.Field, text: str, zone: str) -> pa.Scalar:
 def with_leeway(
     schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
 ) -> Decoder:
-    """Return a decoder of columns that may have leeway. If no column has, `open_decoder` makes it directly."""
+    """Return a decoder of columns that may have leeway. If no column has any, `open_decoder` makes it directly."""
     if all(_is_strict(source, zone) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(

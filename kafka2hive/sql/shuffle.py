@@ -26,7 +26,7 @@ MARKS = 1 << 64
 
 
 def whole_plan(shares: Sequence[TaskPlan]) -> TaskPlan:
-    """Return a plan with all ranges of the table's epoch, for the names of files, each of which may hold rows of every range."""
+    """Return one plan with all ranges of the table's epoch: a file may hold rows of every range, and names them all."""
     (task,) = shares[0].tables
     ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
     return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
@@ -47,7 +47,7 @@ def shuffled_manifests(
     into: int,
     out: int,
 ) -> list[TableManifest]:
-    """Return one manifest per share: the first has all accounts and files, the others only what decoding noted of their records.
+    """Return one manifest per share. The first has the accounts and files of all; each has the observations of its records.
 
     If a manifest has a failure, nothing may be committed. `into` and `out` are Spark's row counts before and after the SELECT.
     Raises AccountingMismatch, TableError (see manifest_of).
@@ -80,7 +80,7 @@ def shuffled_manifests(
 def _chosen(
     table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], arrivals: Sequence[ArrivalCount]
 ) -> Iterator[RowsWritten]:
-    """Yield each task's report from the attempt whose rows arrived; if no rows arrived, from one that sent none or failed."""
+    """Yield for each task the report of the attempt whose rows arrived; if no rows arrived, of one that sent none or failed."""
     for share, first in zip(shares, first_ranges_of(shares), strict=True):
         (task,) = share.tables
         attempts = {c.attempt for c in arrivals if first <= c.range < first + len(task.ranges)}
@@ -94,9 +94,13 @@ def _chosen(
             for report in reports
             if (report.attempt in attempts if attempts else report.failure or not sum(report.rows))
         ]
-        if not fitting:
+        if not fitting and attempts:
             raise AccountingMismatch(
                 f"{table}: rows arrived from an attempt of task {share.index} that did not end"
+            )
+        if not fitting:
+            raise AccountingMismatch(
+                f"{table}: no row of task {share.index} arrived, and no attempt reports that it sent none"
             )
         yield fitting[-1]
 

@@ -53,7 +53,7 @@ class LoggedFileSystem:
         self.change("mkdirs", path, lambda: self._files.mkdirs(path))
 
     def change(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:
-        """Run a change and log it. For _LoggedWriter, too."""
+        """Run a change and log it. _LoggedWriter calls this, too."""
         try:
             result = function()
         except StorageError as error:

@@ -35,8 +35,8 @@ MOST_FIELDS = 100
 LONGEST_NAME = 128
 SAMPLE = 100
 LEAST_SAMPLE = 20
-"""The limits of how many messages of a batch are parsed, evenly spaced. Between them, an eighth of the batch is parsed, which
-takes less than 1 % of a task's time."""
+"""An eighth of a batch's messages, evenly spaced, is parsed, but at least LEAST_SAMPLE and at most SAMPLE of them. This takes
+less than 1 % of a task's time."""
 
 Shape = tuple[str, ...]
 """The keys of an object, in their order."""
@@ -69,7 +69,7 @@ class FilledColumns:
     def note(
         self, rows: pa.RecordBatch, messages: pa.BinaryArray, defaults: Mapping[str, int] = NO_DEFAULTS
     ) -> None:
-        """Note a batch: `rows` were decoded from `messages`, which includes the rejected messages.
+        """Note a batch: `rows` were decoded from `messages`, which also holds the rejected messages.
 
         `defaults` counts, by column, the values that are the column's default; a misspelled column has its default in every row.
         """

@@ -86,9 +86,10 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class ProtobufField:
-    """`kind`: a key of WIRE_OF. `label`: `optional` (its presence is tracked), `implicit`, `required` or `repeated`.
+    """A field of a message.
 
-    `type`: the full name of its message or enum, or empty. `oneof`: the name of the oneof that it is a member of, or empty.
+    `kind` is a key of WIRE_OF. `label` is `optional` (its presence is tracked), `implicit`, `required` or `repeated`. `type` is
+    the full name of its message or enum, or empty. `oneof` is the name of the oneof that it is a member of, or empty.
     """
 
     number: int
@@ -101,7 +102,7 @@ class ProtobufField:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`fields` ascend by their numbers. `is_entry`: whether it is the type of a map's entries."""
+    """A message type, with its `fields` in ascending order of their numbers. `is_entry`: it is the type of a map's entries."""
 
     name: str
     fields: tuple[ProtobufField, ...]
@@ -110,9 +111,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufEnum:
-    """`values`: numbers and names in the order of declaration; the first name of a number counts.
+    """An enum. `values` holds numbers and names in the order of declaration; the first name of a number counts.
 
-    `closed`: whether other numbers are invalid.
+    In a `closed` enum, other numbers are invalid.
     """
 
     name: str
@@ -131,7 +132,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSchema:
-    """`declarations`: the message types of the schema's own file."""
+    """A schema: all messages and enums by their full names, and the `declarations` of message types in the schema's own file."""
 
     messages: Mapping[str, Message]
     enums: Mapping[str, ProtobufEnum]
@@ -159,7 +160,9 @@ class ProtobufSchema:
             raise SchemaInvalid("the schema has no message")
         if len(self.declarations) > 1:
             names = ", ".join(declaration.name for declaration in self.declarations[:5])
-            raise SchemaInvalid(f"the schema has several messages, set protobuf_message: {names}")
+            raise SchemaInvalid(
+                f"the schema has several messages; set protobuf_message to one of them: {names}"
+            )
         return self.declarations[0].name
 
 
@@ -202,7 +205,7 @@ def parse(writer: WriterSchema) -> ProtobufSchema:
 
 
 def read(descriptor_set: bytes) -> ProtobufSchema:
-    """Return the schema of a FileDescriptorSet that contains the file OWN. Raises as `parse` does."""
+    """Return the schema of a FileDescriptorSet that contains the file OWN. Raises the errors of `parse`."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool
     except ImportError as error:
@@ -314,7 +317,9 @@ def _compiled(root: Path) -> bytes:
     try:
         process = subprocess.run(command, capture_output=True, timeout=_COMPILER_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise TableError("decode.protoc", f"the compiler of Protobuf schemas: {error}", _INSTALL) from error
+        raise TableError(
+            "decode.protoc", f"the compiler of Protobuf schemas failed: {error}", _INSTALL
+        ) from error
     if process.returncode:
         lines = process.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if " warning: " not in line]

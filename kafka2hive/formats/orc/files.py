@@ -40,7 +40,7 @@ _BATCH_ROWS = 16 * 1024
 _ONE_STRIPE = 1 << 40  # bytes
 _DICTIONARY = 0.8  # the largest share of distinct values for a dictionary, as in Java's ORC
 _TIGHT = ("snappy", "lz4", "none")
-"""Codecs that compress numbers poorly, so bit-packed numbers help them; zstd and zlib do better without."""
+"""Codecs that compress numbers poorly, so that bit-packing makes files smaller; zstd and zlib do better without it."""
 _SECOND = 1_000_000  # microseconds
 _TAIL_BYTES = 64 * 1024
 
@@ -82,7 +82,7 @@ def _offsets(lists: pa.Array) -> pa.Array:
 
 
 class OrcEncoder:
-    """One ORC file."""
+    """Writes one ORC file."""
 
     def __init__(
         self,
@@ -127,8 +127,8 @@ class OrcEncoder:
     def _read_back(self, rows: pa.Table, data: pa.Buffer) -> None:
         """Check the row group.
 
-        pyarrow writes times before 1677 and after 2262, but cannot read them. For the check, such a column is written again
-        with other times.
+        pyarrow writes times before 1677 and after 2262, but cannot read them. For the check, the rows are encoded once more with
+        other times in such a column.
         """
         for number, field in enumerate(rows.schema):
             if (readable := _in_readable_times(rows.column(number))) is not None:
@@ -145,7 +145,7 @@ class OrcEncoder:
         return tail.rows
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because the encoder holds no resource."""
 
 
 def _in_readable_times(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -166,7 +166,7 @@ def _end(data: pa.Buffer) -> bytes:
 
 
 class OrcEncoding:
-    """ORC files of one table."""
+    """Opens the ORC files of one table."""
 
     extension = "orc"
 
@@ -192,7 +192,7 @@ def _fractions_before_1970(column: pa.Array) -> RowMask | None:
 
 
 class OrcReader:
-    """A whole file (FileReader). Timestamps, which pyarrow returns in nanoseconds, are converted to microseconds."""
+    """Reads a whole file (see FileReader). Timestamps, which pyarrow returns in nanoseconds, are converted to microseconds."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

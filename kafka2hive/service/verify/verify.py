@@ -101,7 +101,7 @@ def _same_table(table: str) -> tuple[str, ConfigError]:
 
 
 def _no_other_dump(wiring: Wiring, request: VerifyRequest, names: set[str]) -> list[tuple[str, ConfigError]]:
-    """Return an error if --against names a table that is not among `names`, those with a ledger."""
+    """Return an error if --against names a table that is not in `names`, the tables with a ledger."""
     if request.against is None or request.against in names:
         return []
     error = ConfigError(
@@ -286,7 +286,7 @@ def audit_ownership(files: FileSystem, view: View) -> list[Finding]:
     findings = []
     state, path = view.state, owner_marker(view.state.location)
     if state.generation > view.generation.number:
-        message = f"holds a snapshot of generation {state.generation}: it was renamed by hand"
+        message = f"holds a snapshot of generation {state.generation}: the directory was renamed by hand"
         findings.append(Finding("verify.generation", view.directory, message))
     try:
         ledger_id = read_marker(files, state.location)
