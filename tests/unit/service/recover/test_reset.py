@@ -391,7 +391,7 @@ def test_the_command_asks_for_the_name_and_says_what_becomes_of_the_rows(
     plan = invoke(*base, "--keep-data", "--plan")
     assert plan.exit_code == 0 and "ROWS ARE DOUBLED" in plan.stdout
     moved = invoke(*base, "--move-data", "--plan")  # the map names no Hive
-    assert "partitions that you registered in Hive stay there" in moved.stdout
+    assert "partitions that you registered stay in Hive" in moved.stdout
     assert tree(tmp_path) == before
     done = invoke(*base, "--move-data", "--yes", TABLE, "--json")
     assert done.exit_code == 0, done.output
