@@ -1,10 +1,10 @@
 """Drop expired partitions from Hive and delete their files: rules E2 to E4 of docs/protocol.md."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.snapshot.change import Expiry
@@ -25,6 +25,8 @@ from kafka2hive.storage.port import FileStatus, StorageError, children
 
 KEEP_SECONDS = 86_400.0
 """How long the files stay after Hive has dropped their partition: a query that began before may still read them."""
+FRESH_SECONDS = 60.0
+"""How long a look counts that has not found a partition: somebody may add it to Hive at any moment."""
 MOST_DROPPED = 200
 """How many dropped partitions a snapshot may list: every epoch repeats each line until the files are deleted."""
 
@@ -101,7 +103,8 @@ class Removal:
     error: StorageError | None = None
 
 
-def _is_over(dropped: DroppedPartition, now: float, keep_seconds: float) -> bool:
+def is_over(dropped: DroppedPartition, now: float, keep_seconds: float = KEEP_SECONDS) -> bool:
+    """Return whether Hive has not had the partition for the time to keep its files. `now` is in Unix seconds."""
     since = unix_seconds(dropped.gone_since)
     return since is not None and now - since >= keep_seconds
 
@@ -156,21 +159,21 @@ def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
 class Retention:
     """Drops the expired partitions of one table, whose ledger this process owns. `owned` is its state after each step.
 
-    Without a `metastore`, Hive never learnt of the partitions. Each step raises as `publish` does; a crash between two steps
-    leaves partitions that are recorded as dropped, and the next process goes on with them.
+    `publish` commits a change. Each step raises as `publish` does; a crash between two steps leaves partitions that are recorded
+    as dropped, and the next process goes on with them.
     """
 
     def __init__(
         self,
         ports: Ports,
         owned: OwnedLedger,
-        metastore: PartitionDropper | None,
+        publish: Callable[[Expiry], OwnedLedger],
         success_file: str,
         keep_seconds: float = KEEP_SECONDS,
     ) -> None:
         self.owned = owned
         self._ports = ports
-        self._metastore = metastore
+        self._commit = publish
         self._success_file = success_file
         self._keep_seconds = keep_seconds
 
@@ -183,38 +186,41 @@ class Retention:
             self._publish(Expiry(expired_before_ms=before_ms, dropped=dropped))
         return dropped
 
-    def drop(self, now: float) -> tuple[DropLook, ...]:
+    def drop(self, metastore: PartitionDropper | None, now: float) -> tuple[DropLook, ...]:
         """Drop the partitions that Hive still has, and record the looks (E3). `now` is in Unix seconds.
 
-        If Hive has a partition again, this is recorded before the statement is sent: a crash in between would hide it.
+        Without a `metastore`, Hive never learnt of the partitions. If Hive has a partition again, this is recorded before the
+        statement is sent: a crash in between would hide it.
         """
-        look = look_for_dropped(self._metastore, (each.partition for each in self.owned.state.dropped))
-        self._record(look, now)
-        if self._metastore is None or not look.present or look.outage is not None:
+        look = look_for_dropped(metastore, (each.partition for each in self.owned.state.dropped))
+        self.record(look, now)
+        if metastore is None or not look.present or look.outage is not None:
             return (look,)
-        again = drop_from_hive(self._metastore, look.present)
-        self._record(again, now)
+        again = drop_from_hive(metastore, look.present)
+        self.record(again, now)
         return look, again
 
-    def _record(self, look: DropLook, now: float) -> None:
+    def record(self, look: DropLook, at: float) -> None:
+        """Record a look that began `at` (Unix seconds): when Hive first did not have a partition, and that it has one again."""
         since = {each.partition: each.gone_since for each in self.owned.state.dropped}
-        gone = frozenset(home for home in look.gone if not since[home])
-        back = frozenset(home for home in look.present if since[home])
+        gone = frozenset(home for home in look.gone if since.get(home) == "")
+        back = frozenset(home for home in look.present if since.get(home))
         if gone or back:
-            self._publish(Expiry(gone=gone, gone_at=utc_text(now), back=back))
+            self._publish(Expiry(gone=gone, gone_at=utc_text(at), back=back))
 
-    def delete(self, looks: Iterable[DropLook], now: float) -> Removal:
+    def delete(self, absent: frozenset[HivePartition], now: float, most: float = math.inf) -> Removal:
         """Delete the files of partitions that Hive has not had for `keep_seconds`, and record which have none left (E4).
 
-        `looks` are the results of the `drop` just before: only partitions that Hive did not have then are deleted. A storage
-        error leaves the rest to the next call.
+        `absent` are the partitions that looks of the last FRESH_SECONDS did not find, and no look since has found. No further
+        partition is begun after `most` files. A storage error leaves the rest to the next call.
         """
-        absent = frozenset[HivePartition]().union(*(look.gone for look in looks))
         cleared = set[HivePartition]()
         deleted, foreign, error = 0, list[str](), None
         try:
             for each in self.owned.state.dropped:
-                if each.partition in absent and _is_over(each, now, self._keep_seconds):
+                if deleted >= most:
+                    break
+                if each.partition in absent and is_over(each, now, self._keep_seconds):
                     emptied = self._empty(each)
                     deleted += emptied.files
                     foreign += emptied.foreign
@@ -234,7 +240,7 @@ class Retention:
         return replace(again, files=first.files + again.files)
 
     def _publish(self, change: Expiry) -> None:
-        self.owned = publish(self._ports, self.owned, change).owned
+        self.owned = self._commit(change)
 
 
 def _places(home: HivePartition) -> tuple[str, str]:

@@ -74,6 +74,10 @@ class PartitionDropper(Protocol):
         ...
 
 
+class Partitions(Metastore, PartitionDropper, Protocol):
+    """Both parts of Hive that concern partitions."""
+
+
 class Session(Protocol):
     """One session of HiveServer2, which connects at the first statement; see HiveSession."""
 
@@ -84,7 +88,7 @@ class Session(Protocol):
     def close(self) -> None: ...
 
 
-class Hive(Metastore, PartitionDropper, Protocol):
+class Hive(Partitions, Protocol):
     """The metastore, and the session that its statements run in."""
 
     @property

@@ -69,8 +69,9 @@ from kafka2hive.service.recover.compaction import CompactedPartition, CompactReq
 from kafka2hive.service.recover.order import OrderAnswer
 from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, result_of_order
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
-from kafka2hive.service.recover.retention import ExpiredPartition, RetainRequest, RetainResult
+from kafka2hive.service.recover.retention import RetainRequest, RetainResult
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
+from kafka2hive.service.tables.expired import ExpiredPartition
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.tables.never_filled import NeverFilled
 from kafka2hive.service.tables.offset_sources import PlacedOffset

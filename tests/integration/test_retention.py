@@ -17,7 +17,7 @@ from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
 from tests.drills.failpoint import AFTER, BEFORE, Failpoint
 from tests.harness.clock import MovedClock
-from tests.harness.program import Finished, command, command_as_process, run_once
+from tests.harness.program import Finished, Running, command, command_as_process, run_once
 from tests.harness.service_map import ledger_root, location, put_file, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
@@ -39,6 +39,7 @@ DELETES = [
     Failpoint("all is deleted, the ledger does not know", "create", r"g\d+\..*/e\d+\..*in-progress", BEFORE),
 ]
 """The steps of E2 to E4, each from what the one before has left."""
+RUN_DROPS, RUN_DELETES = DROPS[2], DELETES[0]
 
 
 class Retained:
@@ -58,7 +59,7 @@ class Retained:
         self.days = [today - timedelta(days=ago) for ago in (14, 13, 12, 1)]
         self.clock = MovedClock(directory)
         kafka.create_topic(topic, 2)
-        table = {
+        table: dict[str, Any] = {
             "table": self.table,
             "topics": [topic],
             "start": "earliest",
@@ -69,29 +70,47 @@ class Retained:
             "dead_letter_share": 0.0,
             **keys,
         }
-        self.config = write_map(
-            directory, topic, self.bootstrap, uri, [table], hive={"url": f"hive://{hive.address}"}
-        )
+        hive_url = {"url": f"hive://{hive.address}"}
+        self.config = write_map(directory, topic, self.bootstrap, uri, [table], hive=hive_url)
+        del table["retain"]
+        (directory / "keeping").mkdir()
+        self.keeping = write_map(directory / "keeping", topic, self.bootstrap, uri, [table], hive=hive_url)
 
     def dump(self, *days: date, first: int = 0) -> None:
+        """Dump records of these days by a map without `retain`."""
+        self.produce(*days, first=first)
+        assert run_once(self.keeping).code == 0
+
+    def produce(self, *days: date, first: int = 0) -> None:
         for day in days:
             records = [
                 json.dumps({"id": n, "at": f"{day} {n % 24:02d}:30:00"}).encode()
                 for n in range(first, first + 50)
             ]
             produce(self.bootstrap, self.topic, records, 2)
-        assert run_once(self.config).code == 0
 
     def retain(self, *options: str, point: Failpoint | None = None) -> Finished:
-        env = {**environment(point), **self.clock.env}
-        env["PYTHONPATH"] = os.pathsep.join([environment()["PYTHONPATH"], self.clock.env["PYTHONPATH"]])
         arguments = ("--table", self.table, "--json", *options)
-        return command_as_process("retain", self.config, *arguments, program=TRAPPED, env=env)
+        return command_as_process("retain", self.config, *arguments, program=TRAPPED, env=self._env(point))
 
     def killed(self, point: Failpoint) -> None:
         marked = replace(point, mark=str(self.directory / "mark"))
         done = self.retain(point=marked)
         assert done.code == -signal.SIGKILL and marked.was_hit(), (point.name, done.log)
+
+    def run(self, *options: str, point: Failpoint | None = None) -> Running:
+        return Running(self.config, *options, program=TRAPPED, env=self._env(point))
+
+    def killed_run(self, point: Failpoint) -> None:
+        marked = replace(point, mark=str(self.directory / "mark"))
+        with self.run("--once", "--takeover", point=marked) as run:
+            assert run.wait() == -signal.SIGKILL and marked.was_hit(), run.tail()
+
+    def _env(self, point: Failpoint | None) -> dict[str, str]:
+        env = {**environment(point), **self.clock.env}
+        return env | {
+            "PYTHONPATH": os.pathsep.join([environment()["PYTHONPATH"], self.clock.env["PYTHONPATH"]])
+        }
 
     def counted(self) -> dict[str, int]:
         """Rows by day, as Hive counts them."""
@@ -197,12 +216,59 @@ def test_expired_days_leave_hive_then_hdfs_and_never_come_back_whatever_is_kille
     assert audited.code == 0 and world.counted() == left | {f"dt={young}": 150}, audited.out
 
 
+@pytest.mark.timeout(900)
+def test_a_run_drops_what_has_expired_and_deletes_it_a_day_later_while_records_flow(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retained(kafka, hdfs, hive, hive_database, tmp_path)
+    old, young = world.days[:3], world.days[3]
+    world.dump(*world.days)
+    every = world.counted()
+    left = {f"dt={young}": 50}
+
+    world.killed_run(RUN_DROPS)
+    assert len(world.partitions()) == len(every) - 1, "killed after the first of them left Hive"
+    with world.run("--takeover") as run:
+        run.wait_until(lambda: world.partitions() == sorted(left), "dropped from Hive", pause=1)
+        world.produce(old[0], young, first=100)  # 50 of them are late
+        run.wait_until(lambda: world.counted() == {f"dt={young}": 100}, "dumped", pause=1)
+        run.wait_until(
+            lambda: all((world.line(day) or {}).get("gone_since") for day in old), "recorded", pause=1
+        )
+        assert all(world.files(day) for day in old)
+        assert not run.said("[bucket.") and run.terminate() == 143, run.tail()
+    letters = command("dead-letters list", world.config, "--json").out
+    assert letters.count("bucket.expired") >= 1, letters
+
+    world.clock.move(DAY_SECONDS // 2)
+    hive.query(f"msck repair table {world.table}")
+    assert world.partitions() == sorted(every)
+    with world.run("--once") as run:
+        assert run.wait() == 0, run.tail()
+    assert world.partitions() == sorted(left), "the look at the start of a run met them"
+    world.clock.move(DAY_SECONDS * 5 // 4)
+    with world.run("--once") as run:
+        assert run.wait() == 0, run.tail()
+    assert all(world.files(day) for day in old), "their day began anew"
+
+    world.clock.move(2 * DAY_SECONDS)
+    world.killed_run(RUN_DELETES)
+    with world.run("--once", "--takeover") as run:
+        assert run.wait() == 0, run.tail()
+    assert not world.ledger.newest()["dropped"]
+    assert not {f"{world.place}/dt={day}" for day in old} & set(world.tree.directories(world.place))
+    hive.query(f"msck repair table {world.table} sync partitions")
+    assert world.counted() == {f"dt={young}": 100}
+    audited = command("verify", world.config, "--deep")
+    assert audited.code == 0, audited.out
+
+
 def test_a_table_without_retain_keeps_everything(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     world = Retained(kafka, hdfs, hive, hive_database, tmp_path)
     world.dump(world.days[0])
-    world.config.write_text(world.config.read_text().replace("retain: 10d", ""))
+    world.config = world.keeping
     refused = world.retain()
     assert refused.code == 78 and "retain.not_in_map" in refused.log + refused.out
     assert world.counted() == {f"dt={world.days[0]}": 50}

@@ -1720,7 +1720,7 @@ MUTANTS = (
     _of_retention(
         "files are deleted although a look has met the partition in Hive",
         RETENTION,
-        ("if each.partition in absent and _is_over", "if _is_over"),
+        ("if each.partition in absent and is_over", "if is_over"),
     ),
     _of_retention(
         "the time of a dropped partition runs on when it is back",
@@ -1730,7 +1730,7 @@ MUTANTS = (
     _of_retention(
         "a partition that is back is dropped again before the snapshot that stops its time",
         RETENTION,
-        ("        self._record(look, now)\n        if self", "        if self"),
+        ("        self.record(look, now)\n        if metastore", "        if metastore"),
     ),
     _of_retention(
         "a dropped partition is cleared before its files are deleted",

@@ -1,4 +1,4 @@
-"""A process of a table whose partitions expire: between epochs it drops and deletes them, as `retain` does."""
+"""A process of a table whose partitions expire: between epochs it drops and deletes them, as `retain` and `run` do."""
 
 from typing import Any
 
@@ -9,15 +9,17 @@ from tests.simulation.topic import BEGAN_MS, PERIOD_MS, PERIODS, ends_ms
 from tests.simulation.watch import Violation
 
 KEEP_SECONDS = 30.0
+FRESH_SECONDS = 300.0
 
 
 class RetainingCaller(LedgerCaller):
-    """A LedgerCaller that calls `retain` now and then."""
+    """A LedgerCaller that retains now and then: with looks of its own, as `retain`, or with those of the last time, as `run`."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.hive = arguments[1]
         self.metastore.is_fenced = self._is_fenced
+        self.looks: list[tuple[Any, float]] = []
 
     def _is_fenced(self) -> bool:
         return self.owned is not None and self.owned.directory not in self.world.namenode.directories
@@ -25,7 +27,7 @@ class RetainingCaller(LedgerCaller):
     def epoch(self) -> None:
         """Commit one epoch as before, and often retain."""
         super().epoch()
-        if self.world.below(3) == 0:
+        if self.looks or self.world.below(3) == 0:
             self.retain()
 
     def retain(self, expires: bool = True) -> None:
@@ -40,18 +42,41 @@ class RetainingCaller(LedgerCaller):
         expired = [
             home for home in self._homes() if home.path not in kept and ends_ms(home.path) <= before_ms
         ]
-        work = self.code.retention.Retention(self.ports, self.owned, self.metastore, "_SUCCESS", KEEP_SECONDS)
-        try:
-            dropped = work.expire(before_ms, expired)
-            world.count["partitions dropped because they expired"] += len(dropped)
-            looks = work.drop(now)
-            before = set(world.namenode.retired)
-            deletion = work.delete(looks, now)
-            self._check_deleted(world.namenode.retired.keys() - before, looks, now)
-            world.count["expired partitions cleared"] += len(deletion.cleared)
-        finally:
-            self.owned = work.owned
+
+        def publish(change: Any) -> Any:
+            self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
+            return self.owned
+
+        work = self.code.retention.Retention(self.ports, self.owned, publish, "_SUCCESS", KEEP_SECONDS)
+        dropped = work.expire(before_ms, expired)
+        world.count["partitions dropped because they expired"] += len(dropped)
+        as_run = expires and bool(self.looks or world.below(2))
+        if as_run:
+            absent = self._record_looks(work, now)
+        else:
+            absent = frozenset().union(*(look.gone for look in work.drop(self.metastore, now)))
+        before = set(world.namenode.retired)
+        deletion = work.delete(absent, now)
+        self._check_deleted(world.namenode.retired.keys() - before, absent, now)
+        world.count["expired partitions cleared"] += len(deletion.cleared)
+        world.count["files deleted after looks of the last time"] += deletion.files * as_run
         self.unregistered = frozenset(self.owned.state.unregistered)
+
+    def _record_looks(self, work: Any, now: float) -> frozenset[HivePartition]:
+        """Record the looks of the last time, and look for the next time. Return what fresh looks of the last time met absent."""
+        looks, self.looks = self.looks, []
+        absent = frozenset[HivePartition]()
+        for look, at in looks:
+            work.record(look, at)
+            absent -= look.present
+            if now - at <= FRESH_SECONDS:
+                absent |= look.gone
+        lines = {line.partition: line.gone_since for line in work.owned.state.dropped}
+        look = self.code.retention.look_for_dropped(self.metastore, lines)
+        self.looks.append((look, now))
+        if to_drop := [home for home in look.present if not lines[home]]:
+            self.looks.append((self.code.retention.drop_from_hive(self.metastore, to_drop), self.world.now))
+        return absent
 
     def record(self) -> None:
         """Commit what Hive has confirmed, as an idle table does."""
@@ -71,14 +96,13 @@ class RetainingCaller(LedgerCaller):
                 homes.append(HivePartition(self.owned.state.table, path, place))
         return homes
 
-    def _check_deleted(self, deleted: set[str], looks: Any, now: float) -> None:
+    def _check_deleted(self, deleted: set[str], absent: frozenset[HivePartition], now: float) -> None:
         """Check that the looks have met the partitions of deleted files absent, as all others did for long enough (E4).
 
         A fenced process is left out: it does not know the looks of the owner.
         """
         if self.owned.directory not in self.world.namenode.directories:
             return
-        absent = frozenset().union(*(look.gone for look in looks))
         for path in deleted:
             place = path.rpartition("/")[0]
             key = (self.owned.state.table, "/".join(place.split("/")[-2:]))

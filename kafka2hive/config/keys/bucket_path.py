@@ -7,7 +7,7 @@ machine's locale, and a replay on another machine must produce the same buckets.
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -18,6 +18,7 @@ _LEVEL_NAME = re.compile(r"[a-z0-9_]+")
 _PIECE = re.compile(r"%(?P<code>.?)|(\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<brace>[{}])|(?P<text>[^%{}]+)")
 _DIGITS = {"Y": 4, "G": 4, "j": 3}
 """The number of digits of a time code; 2 for all others."""
+_DAY_MS = 86_400_000
 _TWO_DIGIT_YEARS = 69
 """The first two-digit year that means 19xx, as in strptime; smaller ones mean 20xx."""
 
@@ -130,6 +131,7 @@ class BucketEnds:
             raise ValueError("the path's time codes do not name a period")
         self._unit = unit
         self._zone = ZoneInfo(zone)
+        self._first = {code: 0 if code in "HM" else 1 for code in path.codes}
         self._levels = [(name, _pattern(parts)) for name, parts in path.levels if _codes(parts)]
 
     def end_ms(self, hive_partition: str) -> int | None:
@@ -137,9 +139,30 @@ class BucketEnds:
 
         `hive_partition` is the partition's path, such as `dt=2013-01-17`.
         """
+        numbers = self._numbers(hive_partition, self._levels)
+        return None if numbers is None else self._end_ms(numbers)
+
+    def may_have_ended(self, directory: str, before_ms: int) -> bool:
+        """Return False if no period of a partition below a directory ended at or before `before_ms`.
+
+        `directory` has the outer levels of a partition's path, such as `year=2013`.
+        """
+        names = {level.partition("=")[0] for level in directory.split("/")}
+        numbers = self._numbers(directory, [level for level in self._levels if level[0] in names])
+        if numbers is None:
+            return False
+        if not numbers.keys() & {"Y", "y", "G"}:
+            return True
+        first = self._end_ms({**self._first, **numbers})
+        # a day's hours may end in another order where the clock is put forward
+        return first is None or first - _DAY_MS <= before_ms
+
+    def _numbers(
+        self, hive_partition: str, levels: Iterable[tuple[str, re.Pattern[str]]]
+    ) -> dict[str, int] | None:
         values = dict(level.partition("=")[::2] for level in hive_partition.split("/"))
         numbers: dict[str, int] = {}
-        for name, pattern in self._levels:
+        for name, pattern in levels:
             value = values.get(name, HIVE_DEFAULT_PARTITION)
             match = None
             if value != HIVE_DEFAULT_PARTITION:
@@ -147,6 +170,9 @@ class BucketEnds:
             if match is None:
                 return None
             numbers.update({code: int(text) for code, text in match.groupdict().items()})
+        return numbers
+
+    def _end_ms(self, numbers: Mapping[str, int]) -> int | None:
         try:
             return self._instant_ms(_end(self._unit, numbers))
         except (ValueError, OverflowError):

@@ -135,7 +135,8 @@ class CompactOptions:
 Retain = Annotated[
     Duration | None,
     Key(
-        "How long partitions stay after the end of their period, until `kafka2hive retain` drops them, [below](#retain).",
+        "How long partitions stay after the end of their period. Then they are dropped from Hive, and deleted a day later, "
+        "[below](#retain).",
         written="duration",
         otherwise="forever",
     ),

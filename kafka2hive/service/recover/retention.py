@@ -1,31 +1,26 @@
 """`kafka2hive retain`: drops expired Hive partitions and deletes their files. The table's service must be stopped."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from kafka2hive.config.keys import TableRule
-from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.retention import MOST_DROPPED, Retention, is_own
-from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
+from kafka2hive.ledger.retention import MOST_DROPPED, Retention
+from kafka2hive.ledger.snapshot.change import Expiry
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import PartitionDropper
-from kafka2hive.model.paths.table_directory import DataFileName
-from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.model.text import counted, utc_text
 from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
 from kafka2hive.service.recover.service import Outside
+from kafka2hive.service.tables.expired import Expired, ExpiredPartition
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     literal_rules,
     no_answer_about,
 )
-from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import FileStatus, StorageError, children
 
 _NO_ROOM = f"{MOST_DROPPED} partitions are dropped at a time: repeat the command when their files are deleted"
 
@@ -37,19 +32,6 @@ class RetainRequest:
     table: str
     plan_only: bool = False
     take_over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ExpiredPartition:
-    """A Hive partition whose period has expired, with its data files at its home.
-
-    `waits` says why it is not dropped yet, "" if it is, or may be.
-    """
-
-    partition: HivePartition
-    files: int
-    length: int
-    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,89 +101,23 @@ def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announ
     return _drop(wiring, outside.metastore, rule, owned)
 
 
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none)."""
-
-    before_ms: int
-    partitions: tuple[ExpiredPartition, ...]
-
-    @property
-    def before_text(self) -> str:
-        return utc_text(self.before_ms // 1000) if self.before_ms else ""
-
-    @staticmethod
-    def of(
-        wiring: Wiring,
-        rule: TableRule,
-        state: Snapshot,
-        certified: frozenset[HivePartition] | None = None,
-    ) -> "Expired":
-        """List the homes of the table's partitions. `certified` is as in reasons_to_keep. Raises ServiceUnavailable."""
-        before_ms = expired_before(rule, state, wiring.ports.clock.epoch_ms())
-        if not before_ms:
-            return Expired(0, ())
-        path = read_bucket_path(rule.bucketing.path)
-        ends = BucketEnds(path, rule.bucketing.zone)
-        kept = reasons_to_keep(state, certified)
-        try:
-            homes = _directories(wiring, state.location, len(path.levels))
-            expired = [
-                (HivePartition(state.table, name, home), kept.get(name, ""))
-                for home in homes
-                if (end := ends.end_ms(name := home.removeprefix(state.location + "/"))) is not None
-                and end <= before_ms
-            ]
-            found = wiring.ports.concurrency.map(partial(_listed, wiring, state), expired)
-        except StorageError as error:
-            raise no_answer_about(state.location, error) from error
-        return Expired(before_ms, tuple(each for each in found if each is not None))
-
-
-def _directories(wiring: Wiring, location: str, levels: int) -> Sequence[str]:
-    """Return the directories of partitions below a table's directory, sorted. Raises StorageError."""
-    level = [location]
-    for _ in range(levels):
-        listings = wiring.ports.concurrency.map(partial(children, wiring.ports.files), level)
-        level = [
-            child.path for listing in listings for child in listing if child.is_directory and child.is_visible
-        ]
-    return sorted(level)
-
-
-def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str]) -> ExpiredPartition | None:
-    """Return an expired partition with its files, None if it has none and no step of dropping it is under way."""
-    partition, waits = expired
-    present = children(wiring.ports.files, partition.location)
-    data = [
-        child for child in present if DataFileName.parse(child.name) and is_own(child, state, state.epoch)
-    ]
-    foreign = [child for child in present if _is_foreign(child, state)]
-    if not data and not waits:
-        return None
-    if not waits and foreign:
-        waits = (
-            f"this ledger did not write {counted(len(foreign), 'file')} there, for example {foreign[0].path}"
-        )
-    return ExpiredPartition(partition, len(data), sum(child.length for child in data), waits)
-
-
-def _is_foreign(child: FileStatus, state: Snapshot) -> bool:
-    return child.is_visible and not is_own(child, state, state.epoch)
-
-
 def _drop(
     wiring: Wiring, metastore: PartitionDropper | None, rule: TableRule, owned: OwnedLedger
 ) -> RetainResult:
     """Record what has expired (E2), drop it from Hive (E3), and delete files whose time is over (E4)."""
     completion, table = rule.completion, owned.state.table
     success_file = (completion.success_file if completion else None) or ""
-    work = Retention(wiring.ports, owned, metastore, success_file)
+
+    def commit(change: Expiry) -> OwnedLedger:
+        return publish(wiring.ports, work.owned, change).owned
+
+    work = Retention(wiring.ports, owned, commit, success_file)
     expired = Expired.of(wiring, rule, owned.state, owned.certified)
     dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits))
     now = wiring.ports.clock.epoch_ms() / 1000
-    looks = work.drop(now)
-    deletion = work.delete(looks, now)
+    looks = work.drop(metastore, now)
+    absent = frozenset[HivePartition]().union(*(look.gone for look in looks))
+    deletion = work.delete(absent, now)
     outages = [look.outage.to_error(f"{table}: {look.outage}") for look in looks if look.outage is not None]
     failure = None if deletion.error is None else no_answer_about(owned.state.location, deletion.error)
     return RetainResult(

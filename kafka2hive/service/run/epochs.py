@@ -200,6 +200,7 @@ class EpochLoop:
             serving = [table for table in self._owned_tables.serving() if table.aside is None]
             self._steps.record_registrations(serving, ending=True)
             self._steps.keep_places()
+            self._steps.drop_expired()
 
     def start_tables(self, *, with_sql: bool = False) -> None:
         """Start the tables before the first plan.
@@ -236,6 +237,7 @@ class EpochLoop:
                 self._orders.done(order)
             self.compactions.move()
             self._steps.keep_places()
+            self._steps.drop_expired()
             self._owned_tables.refresh(topics)  # a ledger that was read just now may name additional topics
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)

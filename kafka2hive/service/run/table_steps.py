@@ -9,7 +9,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.retire import Looks
-from kafka2hive.ledger.snapshot.change import Change, PlaceUpdate, RegistrationUpdate
+from kafka2hive.ledger.snapshot.change import Change, Expiry, PlaceUpdate, RegistrationUpdate
 from kafka2hive.ledger.snapshot.compaction import counted_partitions, watched_partitions
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
@@ -24,11 +24,11 @@ from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.observe.log import RECURRING
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.retention import RunningRetention
 from kafka2hive.service.run.stopped_tables import StoppedTables
-from kafka2hive.service.tables.places import keep_places
+from kafka2hive.service.tables.dropped import DroppedLooked
+from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked, keep_places
 from kafka2hive.service.tables.registrar import (
-    LocationsCorrected,
-    LocationsLooked,
     NoRegistrar,
     RefusedByHive,
     RegisteredInHive,
@@ -72,6 +72,7 @@ class TableSteps:
         self._looks: dict[str, Looks] = {}
         self._deleted_at = self._looked_at
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
+        self._retention = RunningRetention(wiring)
 
     def map_tables(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
         """Do `work` for the tables in parallel. Return the results of the tables for which it succeeded."""
@@ -169,6 +170,8 @@ class TableSteps:
                     self._reporter.locations_corrected(partitions)
                 case LocationsLooked():
                     self._note_looks(event)
+                case DroppedLooked():
+                    self._retention.note(event)
                 case _:
                     assert_never(event)
         why = self._registrar.no_answer
@@ -179,6 +182,7 @@ class TableSteps:
     def _watch(self, table: Table) -> None:
         state = table.owned.state
         self._registrar.watch(table.name, watched_partitions(state), counted_partitions(state))
+        self._registrar.drop(table.name, {each.partition: bool(each.gone_since) for each in state.dropped})
 
     def _note_looks(self, event: LocationsLooked) -> None:
         for name in {partition.table for partition in event.right | event.put_back}:
@@ -213,6 +217,19 @@ class TableSteps:
 
         if with_work := [table for table in self._owned_tables.serving() if has_work(table)]:
             self.map_tables(with_work, keep)
+
+    def drop_expired(self) -> None:
+        """Drop expired partitions, and delete their files (E1 to E4). Must not be called while an epoch is under way."""
+
+        def drop(table: Table) -> None:
+            def publish(change: Expiry) -> OwnedLedger:
+                self.publish(table, replace(change, registered=table.owned.registered))
+                return table.owned.ledger
+
+            self._retention.keep(table, publish)
+
+        if with_work := [table for table in self._owned_tables.serving() if self._retention.has_work(table)]:
+            self.map_tables(with_work, drop)
 
     def record_idle(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
         """Record the registrations of `idle` tables, and the complete partitions of `waiting` tables.

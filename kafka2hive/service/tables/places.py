@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 
 from kafka2hive.config.keys import TableRule
@@ -13,11 +14,31 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retire import Keeping, Looks
 from kafka2hive.ledger.retire import keep_places as keep
 from kafka2hive.ledger.snapshot.change import PlaceUpdate
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import utc_text
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class LocationsCorrected:
+    """A statement had put the locations of these partitions back. The registrar has corrected them, or will (K8)."""
+
+    partitions: frozenset[HivePartition]
+
+
+@dataclass(frozen=True, slots=True)
+class LocationsLooked:
+    """The result of a look at locations that began at `at` (Unix seconds); `right` and `put_back` are as in LocationCheck.
+
+    A partition in `put_back` is corrected only when the ledger has recorded it (K8).
+    """
+
+    right: frozenset[HivePartition]
+    put_back: frozenset[HivePartition]
+    at: float
 
 
 def with_places(files: FileSystem, state: Snapshot, rule: TableRule, change: Rows) -> Rows:

@@ -6,7 +6,7 @@ results as events. A partition that fails stays a pending registration in the le
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -14,7 +14,9 @@ from typing import Protocol
 from kafka2hive.ledger.register import RegistrationResult, keep_locations, register
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
+from kafka2hive.model.metastore import Metastore, MetastoreUnavailable, Partitions
+from kafka2hive.service.tables.dropped import DroppedLooked, DroppedPartitions, by_table, look_and_drop
+from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked
 from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Background, Clock, Thread
 
@@ -41,26 +43,7 @@ class RefusedByHive:
     partitions: frozenset[HivePartition] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class LocationsCorrected:
-    """A statement had put the locations of these partitions back. The registrar has corrected them, or will (K8)."""
-
-    partitions: frozenset[HivePartition]
-
-
-@dataclass(frozen=True, slots=True)
-class LocationsLooked:
-    """The result of a look at locations that began at `at` (Unix seconds); `right` and `put_back` are as in LocationCheck.
-
-    A partition in `put_back` is corrected only when the ledger has recorded it (K8).
-    """
-
-    right: frozenset[HivePartition]
-    put_back: frozenset[HivePartition]
-    at: float
-
-
-RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected | LocationsLooked
+RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected | LocationsLooked | DroppedLooked
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +122,7 @@ class Registrar:
     """Registers partitions in a thread, from `start` to `end`. Callers wait for Hive only in `settle` and `end`."""
 
     def __init__(
-        self, metastore: Metastore, ensure: EnsureTable, background: Background, clock: Clock | None = None
+        self, metastore: Partitions, ensure: EnsureTable, background: Background, clock: Clock | None = None
     ) -> None:
         self._metastore = metastore
         self._clock = clock or SystemClock()
@@ -148,6 +131,7 @@ class Registrar:
         self._put_back: frozenset[HivePartition] = frozenset()
         self._looked_at = -math.inf
         self._to_look_at: list[HivePartition] = []
+        self._dropped = DroppedPartitions()
         self._ensure = ensure
         self._background = background
         self._unregistered: set[HivePartition] = set()
@@ -190,6 +174,30 @@ class Registrar:
             if (partitions, counted) != (self._watched.get(table), self._counted.get(table)):
                 self._watched[table], self._counted[table] = partitions, counted
                 self._condition.notify_all()
+
+    def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
+        """Replace the dropped partitions of a table; `dropped` says of each whether the ledger records that Hive lost it.
+
+        The others are dropped from Hive. All are looked for again from time to time (E3).
+        """
+        with self._condition:
+            if self._dropped.replace(table, dropped):
+                self._condition.notify_all()
+
+    def keep_dropped(self) -> bool:
+        """If looks are due, look for a slice of the dropped partitions in Hive (E3). Return whether more of them wait."""
+        now, at = self._clock.monotonic(), self._clock.epoch_ms() / 1000
+        with self._condition:
+            due = self._dropped.take(now)
+        if not due:
+            return False
+        looks, outage = look_and_drop(self._metastore, due)
+        with self._condition:
+            if outage is not None:
+                log.debug("dropped partitions are looked for again later: %s", outage)
+                self._dropped.postpone(now)
+            self._events += [event for look in looks for event in by_table(look, at)]
+            return self._dropped.next_look <= now
 
     def keep_locations(self) -> bool:
         """If a look is due, compare the locations of at most LOOK_SLICE watched partitions in the caller's thread.
@@ -241,17 +249,20 @@ class Registrar:
     def settle(self, seconds: float) -> bool:
         """Try once more to register pending partitions that were not refused, for at most `seconds`.
 
-        Return whether all partitions are registered. It does not wait for the end of an outage, because the ledgers keep
-        pending registrations.
+        Return whether all partitions are registered. It also waits for looks for dropped partitions that are due, but not for the
+        end of an outage, because the ledgers keep what is pending.
         """
         with self._condition:
             self._once_more = bool(self._unregistered - self._refused)
             self._condition.notify_all()
             # if the try under way registers all partitions, the wait ends with it
-            self._condition.wait_for(
-                lambda: not self._busy and not (self._once_more and self._unregistered), seconds
-            )
+            self._condition.wait_for(self._is_settled, seconds)
             return not self._unregistered
+
+    def _is_settled(self) -> bool:
+        if self._busy or (self._once_more and self._unregistered):
+            return False
+        return self._no_answer is not None or self._dropped.next_look > self._clock.monotonic()
 
     @property
     def unanswered(self) -> frozenset[HivePartition]:
@@ -300,8 +311,9 @@ class Registrar:
                 self._busy = False
                 self._condition.notify_all()
                 if not more:
-                    seconds = self._until_look()
-                    self._condition.wait_for(partial(self._has_work, watching=seconds is not None), seconds)
+                    look_at = self._next_look_at()
+                    seconds = None if look_at == math.inf else max(0.0, look_at - self._clock.monotonic())
+                    self._condition.wait_for(partial(self._has_work, look_at), seconds)
                 if self._ending:
                     return
                 is_due = not more or self._has_other_work(failed)
@@ -311,23 +323,26 @@ class Registrar:
             with self._condition:
                 self._busy = False
                 self._condition.notify_all()
-            more = not (failed and self.no_answer is not None) and self.keep_locations()
+            more = not (failed and self.no_answer is not None) and self._look()
             with self._condition:
                 if failed and not more:
                     # wait before the next try of the refused partitions, unless new partitions come
                     self._condition.wait_for(partial(self._has_other_work, failed), RETRY_SECONDS)
 
-    def _until_look(self) -> float | None:
-        """Return in how many seconds the locations are compared again, None if nothing is watched."""
-        if not any(self._watched.values()):
-            return None
-        if self._due():
-            return 0.0
-        return max(0.0, self._looked_at + LOOK_SECONDS - self._clock.monotonic())
+    def _look(self) -> bool:
+        """Do a slice of each look that is due. Return whether more wait."""
+        more_locations = self.keep_locations()
+        return self.keep_dropped() or more_locations
 
-    def _has_work(self, *, watching: bool) -> bool:
-        is_new = any(self._watched.values()) > watching
-        return bool(self._unregistered or self._due()) or self._ending or is_new
+    def _next_look_at(self) -> float:
+        """Return when Hive is asked again about locations or dropped partitions (monotonic seconds), infinity for never."""
+        look_at = self._dropped.next_look
+        if any(self._watched.values()):
+            look_at = min(look_at, -math.inf if self._due() else self._looked_at + LOOK_SECONDS)
+        return look_at
+
+    def _has_work(self, look_at: float) -> bool:
+        return bool(self._unregistered) or self._ending or self._next_look_at() < look_at
 
     def _has_other_work(self, failed: frozenset[HivePartition]) -> bool:
         return self._ending or self._once_more or bool(self._unregistered - failed)
@@ -354,6 +369,9 @@ class NoRegistrar:
         counted: frozenset[HivePartition] = frozenset(),
     ) -> None:
         """Do nothing."""
+
+    def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
+        """Do nothing: without Hive, the run itself knows that Hive does not have the partitions."""
 
     def take_events(self) -> list[RegistrarEvent]:
         return []

@@ -196,3 +196,27 @@ def test_a_repeated_code_must_have_the_same_digits() -> None:
 )
 def test_a_partition_without_a_time_never_ends(path: str, hive_partition: str) -> None:
     assert end(path, hive_partition) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "directory", "before", "may"),
+    [
+        ("y=%Y/m=%m/d=%d", "y=2013", "2013-01-03", True),
+        ("y=%Y/m=%m/d=%d", "y=2013", "2012-12-31", False),
+        ("y=%Y/m=%m/d=%d", "y=2013/m=05", "2013-05-03", True),
+        ("y=%Y/m=%m/d=%d", "y=2013/m=05", "2013-04-30", False),
+        ("y=%Y/m=%m/d=%d", "y=2013/m=13", "2030-01-01", True),
+        ("dt=%Y-%m-%d/hr=%H", "dt=2013-05-01", "2013-05-01", True),
+        ("dt=%Y-%m-%d/hr=%H", "dt=2013-05-02", "2013-04-30", False),
+        ("c={country}/dt=%Y-%m-%d", "c=de", "1990-01-01", True),
+        ("m=%m/y=%Y", "m=05", "1990-01-01", True),
+        ("w=%G-%V/dt=%Y-%m-%d", "w=2013-20", "2013-05-20", True),
+        ("y=%Y/m=%m", f"y={DEFAULT}", "2030-01-01", False),
+    ],
+)
+def test_directories_are_left_out_only_if_no_period_below_them_has_ended(
+    path: str, directory: str, before: str, may: bool
+) -> None:
+    before_ms = int(datetime.fromisoformat(before).replace(tzinfo=UTC).timestamp() * 1000)
+    ends = BucketEnds(read_bucket_path(path), "UTC")
+    assert ends.may_have_ended(directory, before_ms) is may

@@ -8,7 +8,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import MovedPartition
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.tables.registrar import LocationsLooked
+from kafka2hive.service.tables.places import LocationsLooked
 from kafka2hive.service.wiring import Wiring
 from tests.harness.epoch_loop import (
     AtOnce,

@@ -1,0 +1,177 @@
+"""Drop what has expired while a run goes on: rules E1 to E4 of docs/protocol.md."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
+
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.retention import FRESH_SECONDS, Removal, Retention, is_over, look_for_dropped
+from kafka2hive.ledger.snapshot.change import Expiry
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.text import counted
+from kafka2hive.observe.log import RECURRING
+from kafka2hive.service.tables.dropped import DroppedLooked
+from kafka2hive.service.tables.expired import Expired
+from kafka2hive.service.tables.read_through import expired_before
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+EXPIRY_SECONDS = 3600.0
+"""How often a table's expired partitions are listed; the recorded time moves by at least as much."""
+MOST_DELETES = 1_000
+"""After so many files, the rest is deleted in the next round, so that no epoch waits long."""
+MOST_WARNINGS = 5
+WARNED_BY = "retention"
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One table's progress in this run.
+
+    - `listed_at`: when the expired partitions were listed last, or when the run began (monotonic seconds).
+    - `waits`: partitions may have expired that could not be dropped then.
+    - `looks`: looks in Hive that are not recorded yet.
+    - `absent`: the partitions that a look did not find, and when it began (Unix seconds).
+    - `kept`, `refused` and `foreign`: why partitions stay, are still in Hive, or leave directories behind, as warnings.
+    """
+
+    listed_at: float
+    waits: bool = True
+    looks: list[DroppedLooked] = field(default_factory=list)
+    absent: dict[HivePartition, float] = field(default_factory=dict)
+    refused: dict[HivePartition, str] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+class RunningRetention:
+    """Drops the expired partitions of a run's tables between its epochs. The registrar's thread asks Hive."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._clock = wiring.ports.clock
+        self._began = self._clock.monotonic()
+        self._progress: dict[str, _Progress] = {}
+
+    def note(self, event: DroppedLooked) -> None:
+        """Keep a look in Hive until `keep` records it."""
+        self._of(event.table).looks.append(event)
+
+    def has_work(self, table: Table) -> bool:
+        """Return whether `keep` would do anything. Asks nobody."""
+        progress = self._progress.get(table.name)
+        looked = progress is not None and (progress.looks or progress.absent)
+        return bool(looked) or self._is_listing_due(table) or self._is_without_hive(table)
+
+    def keep(self, table: Table, publish: Callable[[Expiry], OwnedLedger]) -> None:
+        """Record what has expired and the looks in Hive, and delete the files whose time is over. Raises as `publish`.
+
+        Must not be called while an epoch is under way.
+        """
+        progress, rule = self._of(table.name), table.rule
+        completion = rule.completion
+        success_file = (completion.success_file if completion else None) or ""
+        work = Retention(self._wiring.ports, table.owned.ledger, publish, success_file)
+        if self._is_listing_due(table):
+            self._expire(table, progress, work)
+        now = self._clock.epoch_ms() / 1000
+        if self._is_without_hive(table):
+            homes = [each.partition for each in table.owned.state.dropped]
+            progress.looks = [DroppedLooked(table.name, look_for_dropped(None, homes), now)]
+        while progress.looks:
+            event = progress.looks.pop(0)
+            _note(progress, event)
+            work.record(event.look, event.at)
+        progress.absent = {p: at for p, at in progress.absent.items() if now - FRESH_SECONDS <= at <= now}
+        self._delete(table, progress, work.delete(frozenset(progress.absent), now, MOST_DELETES))
+        over = {each.partition for each in work.owned.state.dropped if is_over(each, now)}
+        progress.absent = {p: at for p, at in progress.absent.items() if p in over}
+        table.warnings[WARNED_BY] = _warnings(progress)
+
+    def _of(self, table: str) -> _Progress:
+        return self._progress.setdefault(table, _Progress(self._began))
+
+    def _is_listing_due(self, table: Table) -> bool:
+        if table.rule.retain is None:
+            return False
+        state, progress = table.owned.state, self._progress.get(table.name, _Progress(self._began))
+        before_ms = expired_before(table.rule, state, self._clock.epoch_ms())
+        if before_ms - state.expired_before_ms >= EXPIRY_SECONDS * 1000:
+            return True
+        since = self._clock.monotonic() - progress.listed_at
+        return bool(before_ms) and progress.waits and since >= EXPIRY_SECONDS
+
+    def _is_without_hive(self, table: Table) -> bool:
+        """Return whether Hive never learns of the table, and one of its dropped partitions can go on."""
+        if self._wiring.map.hive is not None:
+            return False
+        now = self._clock.epoch_ms() / 1000
+        return any(not each.gone_since or is_over(each, now) for each in table.owned.state.dropped)
+
+    def _expire(self, table: Table, progress: _Progress, work: Retention) -> None:
+        progress.listed_at = self._clock.monotonic()
+        try:
+            expired = Expired.of(self._wiring, table.rule, table.owned.state, table.owned.ledger.certified)
+        except ServiceUnavailable as error:
+            log.warning("%s: what has expired is not known: %s", table.name, error, extra=RECURRING)
+            return
+        ready = [each.partition for each in expired.partitions if not each.waits]
+        dropped = work.expire(expired.before_ms, ready)
+        dropping = {line.partition for line in work.owned.state.dropped}
+        progress.waits = any(each.partition not in dropping for each in expired.partitions)
+        progress.kept = tuple(
+            f"{each.partition.path} has expired and stays: {each.waits}"
+            for each in expired.partitions
+            if each.foreign
+        )
+        if dropped:
+            paths = sorted(each.path for each in dropped)
+            named = paths[0] if len(paths) == 1 else f"{paths[0]} to {paths[-1]}"
+            log.info(
+                "%s: %s that ended by %s expired and will be dropped: %s",
+                table.name,
+                counted(len(dropped), "partition"),
+                expired.before_text,
+                named,
+            )
+
+    def _delete(self, table: Table, progress: _Progress, removal: Removal) -> None:
+        if removal.error is not None:
+            log.warning(
+                "%s: files of dropped partitions are deleted later: %s",
+                table.name,
+                removal.error,
+                extra=RECURRING,
+            )
+        if removal.files or removal.cleared:
+            log.info(
+                "%s: %s of dropped partitions deleted, %s cleared",
+                table.name,
+                counted(removal.files, "file"),
+                counted(len(removal.cleared), "partition"),
+            )
+            progress.foreign = removal.foreign
+
+
+def _note(progress: _Progress, event: DroppedLooked) -> None:
+    look = event.look
+    progress.absent |= dict.fromkeys(look.gone, event.at)
+    for found in (*look.present, *look.refused):
+        progress.absent.pop(found, None)
+    for answered in (*look.gone, *look.present):
+        progress.refused.pop(answered, None)
+    progress.refused |= look.refused
+
+
+def _warnings(progress: _Progress) -> tuple[str, ...]:
+    refused = (
+        f"{home.path} is not dropped from Hive: {why}" for home, why in sorted(progress.refused.items())
+    )
+    foreign = (
+        f"{path} stays in a dropped partition: this ledger did not write it" for path in progress.foreign
+    )
+    return tuple(islice((*progress.kept, *refused, *foreign), MOST_WARNINGS))

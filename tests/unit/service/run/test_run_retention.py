@@ -1,0 +1,200 @@
+"""A run drops what has expired between its epochs: rules E1 to E4 of docs/protocol.md."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.ledger.retention import FRESH_SECONDS, KEEP_SECONDS, DropLook
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.run import retention
+from kafka2hive.service.run.retention import EXPIRY_SECONDS
+from kafka2hive.service.tables.dropped import DroppedLooked
+from kafka2hive.service.tables.expired import Expired
+from kafka2hive.service.tables.registrar import NoRegistrar
+from tests.harness.cli_ledger import local, wired
+from tests.harness.epoch_loop import AtOnce, Clock, HiveAnswers, Kafka, make_loop_and_tables
+from tests.harness.values import file_name
+from tests.unit.service.owned_table import restate
+
+NAME = "air.early"
+MAP = """\
+%s
+defaults: {start: earliest, format: raw}
+tables:
+  - {table: air.early, topics: [early], retain: 10d, bucket: {path: "dt=%%Y-%%m-%%d"}}
+  - {table: air.late, topics: [late]}
+"""
+DAYS = ("dt=2025-11-08", "dt=2025-11-09", "dt=2025-11-12")
+"""The clock stands at 2025-11-21T08:00: the first two have expired."""
+
+
+class Dropping(HiveAnswers):
+    """A registrar that keeps what it was told to drop last, by table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropped: dict[str, Mapping[HivePartition, bool]] = {}
+
+    def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
+        self.dropped[table] = dropped
+
+
+class Days:
+    """A run over an idle table with a file in each day."""
+
+    def __init__(self, folder: Path, hive: str = 'hive: {url: "hive://127.0.0.1:9"}') -> None:
+        real = wired(folder, MAP % hive, service="once")
+        self.clock = Clock()
+        self.wiring = replace(real, ports=replace(real.ports, clock=self.clock))
+        self.registrar = Dropping()
+        kafka = Kafka()
+        self.loop, self.tables = make_loop_and_tables(
+            self.wiring,
+            kafka,
+            once=False,
+            schemas=AtOnce(),
+            registrar=self.registrar if hive else NoRegistrar(),
+        )
+        kafka.ends = dict.fromkeys(kafka.ends, 0)
+        self.table = self.tables.tables[NAME]
+        restate(self.table, newest_ms=self.clock.epoch_ms())
+        for day in DAYS:
+            self.put(day, file_name(self.state.ledger_id, 1, 0).in_state("final"))
+
+    @property
+    def state(self) -> Snapshot:
+        return self.table.owned.state
+
+    @property
+    def lines(self) -> dict[str, str]:
+        return {line.partition.path: line.gone_since for line in self.state.dropped}
+
+    def put(self, day: str, name: str) -> Path:
+        file = local(f"{self.table.location}/{day}/{name}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"rows")
+        return file
+
+    def present(self) -> list[str]:
+        return sorted(child.name for child in local(self.table.location).iterdir() if "=" in child.name)
+
+    def plan(self, seconds: float = 0, **look: frozenset[HivePartition]) -> None:
+        """Let time pass, and plan after this look."""
+        self.clock.seconds += seconds
+        if look:
+            at = self.clock.epoch_ms() / 1000
+            self.registrar.events = [DroppedLooked(NAME, DropLook(**look), at)]  # type: ignore[arg-type]
+        assert self.loop.plan() is None
+
+    def homes(self) -> frozenset[HivePartition]:
+        return frozenset(line.partition for line in self.state.dropped)
+
+
+def test_expired_partitions_are_dropped_told_to_hive_and_deleted_a_day_later(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.plan()
+    assert list(days.lines) == list(DAYS[:2]) and set(days.lines.values()) == {""}
+    assert days.registrar.dropped[NAME] == dict.fromkeys(days.homes(), False)
+    days.plan(1, gone=days.homes())
+    assert all(days.lines.values())
+    assert days.registrar.dropped[NAME] == dict.fromkeys(days.homes(), True)
+    days.plan(KEEP_SECONDS)
+    assert days.present() == sorted(DAYS), "the look is a day old"
+    days.plan(0, gone=days.homes())
+    assert days.present() == [DAYS[2]] and days.lines == {}
+    assert days.registrar.dropped[NAME] == {}
+    epoch = days.state.epoch
+    days.plan()
+    assert days.state.epoch == epoch, "there is nothing left to record"
+
+
+def test_nothing_is_listed_or_recorded_again_before_an_hour_has_expired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days, listed = Days(tmp_path), list[int]()
+    real = Expired.of
+
+    def counted(*arguments: Any) -> Expired:
+        listed.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(Expired, "of", counted)
+    days.plan()
+    epoch = days.state.epoch
+    restate(days.table, newest_ms=days.clock.epoch_ms() + 10**9)
+    days.plan(EXPIRY_SECONDS - 1)
+    assert len(listed) == 1 and days.state.epoch == epoch
+    days.plan(1)
+    assert len(listed) == 2 and days.state.epoch == epoch + 1
+
+
+def test_a_partition_that_is_back_starts_its_day_again(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    (first, second) = sorted(days.homes())
+    days.plan(KEEP_SECONDS, present=frozenset({first}), gone=frozenset({second}))
+    assert days.lines == {first.path: ""} and days.present() == [DAYS[0], DAYS[2]]
+    days.plan(1, gone=frozenset({first}))
+    days.plan(FRESH_SECONDS, gone=frozenset({first}))
+    assert days.lines[first.path] and days.present() == [DAYS[0], DAYS[2]]
+
+
+def test_a_partition_with_files_of_others_waits_and_what_hive_refuses_is_a_warning(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    foreign = days.put(DAYS[0], "part-0.parquet")
+    days.plan()
+    assert list(days.lines) == [DAYS[1]]
+    (warning,) = days.table.warnings["retention"]
+    assert f"{DAYS[0]} has expired and stays" in warning and "part-0.parquet" in warning
+    home = next(iter(days.homes()))
+    days.registrar.events = [DroppedLooked(NAME, DropLook(refused={home: "no permission"}), 0.0)]
+    days.plan()
+    assert list(days.table.warnings["retention"]) == [
+        warning,
+        f"{DAYS[1]} is not dropped from Hive: no permission",
+    ]
+    foreign.unlink()
+    days.plan(EXPIRY_SECONDS, gone=days.homes())
+    assert sorted(days.lines) == list(DAYS[:2]), "it is tried again after an hour"
+    assert not days.table.warnings["retention"]
+
+
+def test_without_hive_a_run_deletes_by_itself(tmp_path: Path) -> None:
+    days = Days(tmp_path, hive="")
+    days.plan()
+    assert all(days.lines.values())
+    days.plan(KEEP_SECONDS)
+    assert days.present() == [DAYS[2]] and days.lines == {}
+
+
+def test_a_name_node_that_does_not_list_sets_no_table_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    days = Days(tmp_path)
+    local(days.table.location).chmod(0)
+    error = ServiceUnavailable("storage.unavailable", "no answer")
+    monkeypatch.setattr(Expired, "of", lambda *arguments: (_ for _ in ()).throw(error))
+    with caplog.at_level(logging.WARNING):
+        days.plan()
+    assert "what has expired is not known" in caplog.text and days.table.aside is None
+    local(days.table.location).chmod(0o755)
+
+
+def test_files_are_deleted_in_pieces_so_that_no_epoch_waits_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_DELETES", 1)
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.plan(KEEP_SECONDS, gone=days.homes())
+    assert days.present() == [DAYS[1], DAYS[2]]
+    days.plan(1)
+    assert days.present() == [DAYS[2]]
