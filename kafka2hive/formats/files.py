@@ -63,7 +63,7 @@ class SortingEncoding:
 
 
 class SortingEncoder:
-    """One file (Encoder). While a row group is sorted, its rows are in memory twice."""
+    """Writes one file (see Encoder). While a row group is sorted, its rows are in memory twice."""
 
     def __init__(self, inner: Encoder, columns: Sequence[str]) -> None:
         self._inner = inner
@@ -83,7 +83,8 @@ def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = Non
     """Return a reader for a whole file. Raises UNREADABLE.
 
     `extension`: the extension of the file's name, "" if unknown. Files of plug-ins, and lines without compression, are
-    recognised by their extension only. `plain`: what those files do not contain; without it, their rows can only be counted.
+    recognised by their extension only. `plain` has the columns and options that these files do not contain; without it, their
+    rows can only be counted.
     """
     if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
         return PluginReader(data, *_of_plugin(name, plain))

@@ -12,7 +12,7 @@ from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_fo
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 
-_TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see its log)"
+_TICKET_REFUSED = "the server's clock, keytab or realm differs from the KDC's (see the server's log)"
 
 
 class Connection:
@@ -176,7 +176,7 @@ def _server_refusal(server: str, text: str, options: HiveOptions) -> HiveLoginRe
     """Return why the login failed, from HiveServer2's answer to SASL; None if the answer is not about the login."""
     if "Unsupported mechanism" in text or "mechanism" in text.lower():
         return HiveLoginRefused(
-            f"{server} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"
+            f"{server} does not accept auth={options.auth}: set auth in hive.url to the server's hive.server2.authentication"
         )
     if "Error validating the login" in text or "AuthenticationException" in text:
         return HiveLoginRefused(

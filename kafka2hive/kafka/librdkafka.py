@@ -102,10 +102,10 @@ def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
 def reason(properties: Sequence[tuple[str, str]], error: Exception) -> str:
     """Return the text of librdkafka's error, redacted."""
     text = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
-    return redacted(properties, text or str(error) or "no answer in time")
+    return redact(properties, text or str(error) or "no answer in time")
 
 
-def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
+def redact(properties: Sequence[tuple[str, str]], text: str) -> str:
     """Return `text` with `***` in place of the value of every property whose name looks secret."""
     for key, value in properties:
         if value and _SECRET.search(key):
@@ -125,7 +125,7 @@ def unavailable(
         return access_refused(options.properties, refusal)
     brokers = dict(options.properties).get("bootstrap.servers", "(no bootstrap.servers)")
     trouble = client_log.trouble(since)
-    reasons = f"{why}; the client's last error: {redacted(options.properties, trouble)}" if trouble else why
+    reasons = f"{why}; the client's last error: {redact(options.properties, trouble)}" if trouble else why
     return ServiceUnavailable(
         "kafka.unavailable",
         f"Kafka at {brokers} did not answer ({what}): {reasons}",
@@ -137,7 +137,7 @@ def access_refused(properties: Sequence[tuple[str, str]], refusal: ClientRefusal
     """Return the refusal as an error; for an untrusted certificate it gives the reason."""
     refusal = explain(refusal, dict(properties))
     broker = refusal.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")
-    why = redacted(properties, refusal.why)
+    why = redact(properties, refusal.why)
     return AccessRefused(refusal.code, f"cannot connect to Kafka at {broker}: {why}", refusal.remedy)
 
 

@@ -102,7 +102,7 @@ class Gap:
     range: OffsetRange
     reason: str
 
-    def recorded(self, accepted_at: str, epoch: int) -> AcceptedGap:
+    def entry(self, accepted_at: str, epoch: int) -> AcceptedGap:
         """Return the gap as the snapshot of `epoch` holds it."""
         return AcceptedGap(range=self.range, reason=self.reason, accepted_at=accepted_at, epoch=epoch)
 
@@ -252,11 +252,11 @@ def _known_partition(
     earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
     if at.end > latest:
         lost = OffsetRange(tp, latest, at.end)
-        problem = problems.beyond_end(lost)
+        problem = problems.log_truncated(lost)
         gap = Gap(OffsetRange(tp, latest, latest), f"log truncated: {lost} had been read")
     elif at.end < earliest:
         missing = OffsetRange(tp, at.end, earliest)
-        problem, gap = problems.aged_out(missing), Gap(missing, "gone from Kafka before it was read")
+        problem, gap = problems.offsets_lost(missing), Gap(missing, "gone from Kafka before it was read")
     elif position is None:
         findings.positions.append(new)
         return
@@ -283,7 +283,7 @@ def _rewrite(position: Position, logs: Logs) -> Problem | None:
     end = logs.latest[tp].leader_epoch
     if read == UNKNOWN_EPOCH or position.end == 0 or (now == read and (end == UNKNOWN_EPOCH or end >= read)):
         return None
-    return problems.rewritten(tp, position.end - 1, read, now if now != read else end)
+    return problems.log_rewritten(tp, position.end - 1, read, now if now != read else end)
 
 
 def _recreated(

@@ -54,7 +54,7 @@ def topic_recreated(topic: str, before: str, now: str) -> Problem:
     )
 
 
-def beyond_end(position: OffsetRange) -> Problem:
+def log_truncated(position: OffsetRange) -> Problem:
     """Return the problem that [log end, position) was read and is no longer in the log (unclean election, lost disks)."""
     tp = position.topic_partition
     return Problem(
@@ -67,7 +67,7 @@ def beyond_end(position: OffsetRange) -> Problem:
     )
 
 
-def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
+def log_rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
     """Return the problem that the last record read has a new leader epoch: the log was truncated and rewritten."""
     return Problem(
         code="kafka.log_rewritten",
@@ -79,7 +79,7 @@ def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) 
     )
 
 
-def aged_out(missing: OffsetRange) -> Problem:
+def offsets_lost(missing: OffsetRange) -> Problem:
     """Return the problem that [position, earliest) was deleted before it was read (retention, DeleteRecords)."""
     tp = missing.topic_partition
     return Problem(

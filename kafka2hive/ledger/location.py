@@ -36,7 +36,7 @@ class Marker:
 
 
 def read_marker(files: FileSystem, location: str) -> str | None:
-    """Return the id of the ledger that feeds the table at `location`, or None. Raises as `read_marker_file` does."""
+    """Return the id of the ledger that feeds the table at `location`, or None. Raises the errors of `read_marker_file`."""
     marker = read_marker_file(files, location)
     return None if marker is None else marker.ledger
 

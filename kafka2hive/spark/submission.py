@@ -51,7 +51,7 @@ class Submission:
 
 
 def submit_conf(submission: Submission) -> dict[str, str]:
-    """Return Spark's settings: the defaults, overridden by the map's, except what makes the pack and the files arrive."""
+    """Return Spark's settings: the map's override the defaults, but not the settings that bring the pack and the files."""
     map_conf = dict(submission.map.spark.conf)
     cores = map_conf.get("spark.executor.cores", "1")
     worker = submission.map.limits.task_memory_bytes // MIB + _WORKER_MIB
@@ -113,7 +113,7 @@ def submit_environment(environ: Mapping[str, str], spark_home: Path, user: str |
         raise ConfigError(
             "submit.hadoop_conf",
             "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set, so the address of YARN is unknown",
-            "HADOOP_CONF_DIR=/etc/hadoop/conf kafka2hive submit ...",
+            "type HADOOP_CONF_DIR=/etc/hadoop/conf kafka2hive submit ...",
         )
     quick = {name: environ.get(name, QUICK_JVM) for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS")}
     named = {} if user is None else {"HADOOP_USER_NAME": user}
@@ -139,8 +139,8 @@ def require_yarn(service_map: ServiceMap) -> None:
     if service_map.spark.master != "yarn":
         raise ConfigError(
             "submit.master",
-            f"submit starts the service on YARN, and the map says spark.master: {service_map.spark.master}",
-            "write spark: {master: yarn} into the map, or start it here: kafka2hive run -c MAP",
+            f"submit starts the service on YARN, but the map says spark.master: {service_map.spark.master}",
+            "write spark: {master: yarn} into the map, or start the service on this machine: kafka2hive run -c MAP",
         )
 
 
@@ -162,7 +162,7 @@ def write_files(archive: Path, map_path: Path, references: References) -> None:
                     raise ConfigError(
                         "submit.file",
                         f"the map names {source}, which cannot be read: {error.strerror}",
-                        "correct the map, or the rights of the file",
+                        "correct the map, or the permissions of the file",
                     ) from None
             places[name] = f"{FILES_DIRECTORY}/{place}"
         files.writestr(SUBMITTED_FILES, json.dumps(places))

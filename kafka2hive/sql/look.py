@@ -57,7 +57,7 @@ class LookThroughSelect:
         """
         with TableErrors() as errors:
             records, manifest = self._records()
-            self._write(self._selected(selects, records), places)
+            self._write(self._select(selects, records), places)
             return DryRun.of(manifest)
         assert errors.failure is not None
         raise errors.failure.error
@@ -74,7 +74,7 @@ class LookThroughSelect:
         consumer = partial(process_consumer, settings.kafka)
         return task_environment(settings, self._files, consumer, other_sink=self._open_sink)
 
-    def _selected(self, selects: Selects, records: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    def _select(self, selects: Selects, records: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         try:
             selected: pa.Table = selects.rows(self._table, 1, _reader_of(records)).toArrow()
         except (PySparkException, Py4JJavaError) as error:

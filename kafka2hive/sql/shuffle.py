@@ -56,7 +56,9 @@ def shuffled_manifests(
         raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
     if failure := next((one.failure for one in received if one.failure), None):
         return [failed_manifest(_empty_manifest(share), failure) for share in shares]
-    chosen = list(_chosen(table, shares, sent, [count for part in received for count in part.arrivals]))
+    chosen = list(
+        _reports_of_arrivals(table, shares, sent, [count for part in received for count in part.arrivals])
+    )
     manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
     if any(manifest.failure for manifest in manifests):
         return manifests
@@ -77,7 +79,7 @@ def shuffled_manifests(
     return [whole, *map(_without_output, shares[1:], manifests[1:])]
 
 
-def _chosen(
+def _reports_of_arrivals(
     table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], arrivals: Sequence[ArrivalCount]
 ) -> Iterator[RowsWritten]:
     """Yield for each task the report of the attempt whose rows arrived; if no rows arrived, of one that sent none or failed."""

@@ -63,7 +63,7 @@ def test_kerberos_tells_what_is_wrong(kdc: Kdc, secure_hive: SecureHive) -> None
     assert "refuses the ticket" in refusal(replace(good, service="kafka"))
     assert "does the server speak TLS" in refusal(replace(good, ssl=True))
     # a server of tickets is asked with a password
-    assert "does not take auth=LDAP" in refusal(replace(good, auth="LDAP", password=LDAP_PASSWORD))
+    assert "does not accept auth=LDAP" in refusal(replace(good, auth="LDAP", password=LDAP_PASSWORD))
 
 
 @pytest.mark.timeout(600)

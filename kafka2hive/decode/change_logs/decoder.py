@@ -167,9 +167,9 @@ class ChangeLogDecoder:
         open_decoder: OpenDecoder,
         decimals: DecimalForm | None = "own",
     ) -> None:
-        """`sources`: paths within the row's image. `decimals`: how the row's decimals are written; None: as each schema says.
+        """Open the decoder. `sources` are paths within the row's image.
 
-        Raises ValueError; see images_of.
+        `decimals` says how the row's decimals are written; None means as each schema says. Raises ValueError; see images_of.
         """
         self.schema = schema
         self._envelope = ENVELOPES[log]

@@ -14,7 +14,8 @@ from kafka2hive.service.tables.ledgers import did_you_mean
 class RegistrationOutcome:
     """The outcome of registering. `pending` are still not registered; `refusals` are Hive's errors for single partitions.
 
-    `refused` is one of Hive's refusals, of a whole table if there is one; None if Hive refused nothing or gave no answer.
+    `refused` is one of Hive's refusals, that of a whole table if Hive refused one; None if it refused nothing or did not
+    answer.
     """
 
     pending: frozenset[HivePartition] = frozenset()
@@ -56,7 +57,7 @@ def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[R
             paths = {p.path for p in known if p.table == registration.table}
             raise ConfigError(
                 "usage.no_such_registration",
-                f"{registration} is not a pending registration of any ledger here: nothing was touched",
+                f"{registration} is not a pending registration of any ledger here: nothing was changed",
                 did_you_mean(registration.path, paths),
             )
 

@@ -152,7 +152,7 @@ class Repairs:
                 raise stop(state.table, problems)
             case PositionsToCommit(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), state.epoch + 1
-                recorded = tuple(gap.recorded(now, epoch) for gap in accepted)
+                recorded = tuple(gap.entry(now, epoch) for gap in accepted)
                 return Repair(positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
             case Resume():
                 return Repair()

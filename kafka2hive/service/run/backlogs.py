@@ -172,7 +172,7 @@ def change_before_reading(
     begins = bool(first.positions) and not owned.state.positions
     return change.FirstPositions(
         positions=first.positions,
-        gaps=tuple(gap.recorded(now, owned.ledger.next_epoch) for gap in first.gaps),
+        gaps=tuple(gap.entry(now, owned.ledger.next_epoch) for gap in first.gaps),
         topic_ids=topic_ids,
         registered=owned.registered,
         cluster_id=logs.cluster.cluster_id,
