@@ -235,7 +235,8 @@ class CsvDecoder:
     def __init__(self, spec: DecoderSpec, is_fast: bool = True) -> None:
         """`is_fast`: pyarrow.csv splits the messages that it certainly reads correctly; otherwise FieldSplitter splits all.
 
-        Raises ValueError for nested columns, for a header line with a wrong number of fields, and as check_columns does.
+        Raises ValueError for nested columns and for a header line with a wrong number of fields, and the errors of
+        check_columns.
         """
         check_columns(spec)
         self.schema = schema = spec.schema

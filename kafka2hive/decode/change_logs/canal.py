@@ -35,7 +35,7 @@ class CanalDecoder:
         open_decoder: OpenDecoder,
         changes: Changes | None = None,
     ) -> None:
-        """`sources`: one key for each column of the row. Raises ValueError for paths."""
+        """Open the decoder. `sources` has one key for each column of the row. Raises ValueError for longer paths."""
         self.schema = schema
         row_columns = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
         if any(len(source.keys) != 1 for _, source in row_columns):

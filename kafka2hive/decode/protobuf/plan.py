@@ -17,14 +17,14 @@ class ProtobufBoolean:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufWhole:
-    """An integer type (`int32` .. `sfixed64`) to an integer, or to a float or decimal that holds it exactly."""
+    """Converts an integer type (`int32` .. `sfixed64`) to an integer, or to a float or decimal that holds it exactly."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufMoment:
-    """An integer that counts from 1970 UTC to a timestamp or date: number * factor // divisor microseconds."""
+    """Converts an integer that counts from 1970 UTC to a timestamp or date: number * factor // divisor microseconds."""
 
     kind: str
     factor: int
@@ -33,24 +33,24 @@ class ProtobufMoment:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufReal:
-    """A float or a double (`bits` 32 or 64) to either type if that holds it exactly."""
+    """Converts a float or a double (`bits` 32 or 64) to either type if that holds it exactly."""
 
     bits: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufText:
-    """A string, or bytes that must be UTF-8, to text or binary."""
+    """Converts a string, or bytes that must be UTF-8, to text or binary."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufOctets:
-    """Any bytes to binary."""
+    """Converts any bytes to binary."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSymbol:
-    """An enum to the name of its number; `values` (number, name) ascend. `unknown`: see Leeway."""
+    """Converts an enum to the name of its number; `values` (number, name) ascend. `unknown`: see Leeway."""
 
     values: tuple[tuple[int, str], ...]
     unknown: UnknownEnum = "refuse"
@@ -58,34 +58,34 @@ class ProtobufSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:
-    """An enum to an integer. `known`: its numbers, ascending; empty if the enum is open."""
+    """Converts an enum to an integer. `known` has the enum's numbers, ascending; it is empty if the enum is open."""
 
     known: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """google.protobuf.Timestamp to a timestamp."""
+    """Converts google.protobuf.Timestamp to a timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSpan:
-    """google.protobuf.Duration to a decimal of seconds."""
+    """Converts google.protobuf.Duration to a decimal of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufUnscaled:
-    """confluent.type.Decimal, an unscaled number and its scale, to a decimal."""
+    """Converts confluent.type.Decimal, an unscaled number and its scale, to a decimal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufDay:
-    """google.type.Date to a date."""
+    """Converts google.type.Date to a date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A message of google/protobuf/wrappers.proto to what its only field fills; `default` as in Slot."""
+    """Converts a message of google/protobuf/wrappers.proto as `value` does its only field; `default` is as in Slot."""
 
     value: "Value"
     wire: int
@@ -94,7 +94,7 @@ class Wrapped:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufRow:
-    """A message to a struct; the columns of `level` are the struct's fields."""
+    """Converts a message to a struct; the columns of `level` are the struct's fields."""
 
     level: "ProtobufLevel"
 

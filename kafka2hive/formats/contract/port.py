@@ -8,9 +8,9 @@ import pyarrow as pa
 
 
 class Encoder(Protocol):
-    """One file: row groups (`write`), then the footer (`end`), or `abandon` at any time before that.
+    """Writes one file: row groups (`write`), then the footer (`end`), or `abandon` at any time before that.
 
-    `write` and `end` raise pa.ArrowException, and what the stream raises.
+    `write` and `end` raise pa.ArrowException, and the errors of the stream.
     """
 
     def write(self, rows: pa.Table) -> None:
@@ -27,7 +27,7 @@ class Encoder(Protocol):
 
 
 class Encoding(Protocol):
-    """How one table's rows become files. One object serves all files, so it may adapt to the first rows."""
+    """Opens the files of one table. One object serves all of them, so it may adapt to the first rows."""
 
     @property
     def extension(self) -> str:
@@ -48,7 +48,7 @@ class FileEnd:
 
 
 class FileReader(Protocol):
-    """One whole file. Everything raises `formats.files.UNREADABLE` if the file is damaged."""
+    """Reads one whole file. Every method raises an error in `formats.files.UNREADABLE` if the file is damaged."""
 
     @property
     def schema(self) -> pa.Schema: ...

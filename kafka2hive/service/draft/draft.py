@@ -133,7 +133,7 @@ def draft_table(
     properties = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
     draft = replace(draft, kafka=properties)
     if not sample.values:
-        draft = replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",))
+        draft = replace(draft, notes=(f"topic {draft.topic} holds no record, so its columns are unknown",))
         return draft if table is None else with_table(replace(draft, format="json"), table)
     recognition = recognise(sample.values, writers)
     draft = replace(

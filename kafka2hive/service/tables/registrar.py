@@ -293,7 +293,7 @@ class Registrar:
         try:
             attempt = register_now(self._metastore, self._ensure, unregistered, self._checked)
         except Kafka2HiveError as error:
-            log.error("registering in Hive failed, it is tried again: %s", error)
+            log.error("registering in Hive failed, and is tried again: %s", error)
             return unregistered
         registered = unregistered - attempt.pending
         with self._condition:

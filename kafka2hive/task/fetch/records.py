@@ -89,9 +89,10 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """`pairs` has the names and values of each record's headers, None for a record without headers or with unreadable ones.
+    """The headers of records.
 
-    `unreadable` has the indexes in `pairs` of the records with a name that is not UTF-8.
+    `pairs` has the names and values of each record's headers, None for a record without headers or with unreadable ones.
+    `unreadable` has the indexes in `pairs` of the records with a header name that is not UTF-8.
     """
 
     pairs: list[HeaderPairs]
