@@ -1,4 +1,4 @@
-"""What lies at the two places of a Hive partition (K1), and how its early files are cut into units (K3 of docs/protocol.md)."""
+"""The files at the two places of a Hive partition (K1), and how early files are cut into units (K3 of docs/protocol.md)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
