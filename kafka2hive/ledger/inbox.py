@@ -76,7 +76,16 @@ class ReplayLetters:
     kind: ClassVar = "replay"
 
 
-Instruction = PauseTable | ResumeTable | GiveUpRegistration | ReplayLetters
+@dataclass(frozen=True, slots=True)
+class CompactPartitions:
+    """Compact the complete partitions of the table now, whatever the time of day."""
+
+    kind: ClassVar = "compact"
+
+
+LongInstruction = ReplayLetters | CompactPartitions
+"""Instructions that take a run many snapshots. Without a live run, their commands do the same without an order."""
+Instruction = PauseTable | ResumeTable | GiveUpRegistration | LongInstruction
 _KINDS = {kind.kind: kind for kind in get_args(Instruction)}
 _COMMON = ("format", "id", "service", "table", "by", "given", "kind")
 

@@ -14,6 +14,7 @@ from kafka2hive.ledger.snapshot.compaction import counted_partitions
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.paths.path import base_name, join, parent, parse_partition_path
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, is_early_place, ledger_tag
 from kafka2hive.model.snapshot import MovedPartition, RetiredPartition, Snapshot
@@ -151,7 +152,7 @@ def _refuse_changed_home(
         for f in compacted
         if f.final in lost or not _is_whole(files, at_home.get(f.final), f, footer_of)
     ]
-    if changed or (not compacted and _own_files(children(files, moved.early), owned.state, moved.epoch)):
+    if changed or (not compacted and own_files(children(files, moved.early), owned.state, moved.epoch)):
         raise TableError(
             "compact.home_changed",
             f"{changed[0] if changed else moved.partition.location} is not as compaction wrote it, so the files at"
@@ -171,17 +172,25 @@ def _is_whole(files: FileSystem, status: FileStatus | None, file: DataFile, foot
 
 def _compacted(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> list[DataFile]:
     try:
-        for snapshot in final_snapshots(files, owned.paths, owned.directory, moved.epoch):
-            if snapshot.epoch == moved.epoch:
-                return [
-                    file
-                    for file in snapshot.files
-                    if file.kind is FileKind.COMPACTED and file.hive_partition == moved.partition
-                ]
-            break
+        snapshot = snapshot_of_move(files, owned.paths, owned.directory, moved)
     except ManualActionRequired as damage:
         raise TableError(damage.code, damage.message, damage.remedy) from damage
-    return []
+    return [] if snapshot is None else compacted_files(snapshot, moved.partition)
+
+
+def snapshot_of_move(
+    files: FileSystem, paths: LedgerPaths, directory: str, moved: MovedPartition
+) -> Snapshot | None:
+    """Return the snapshot in which the partition's line began. None if it was the ledger's before a reset.
+
+    Raises ManualActionRequired, StorageError.
+    """
+    newest = next(final_snapshots(files, paths, directory, moved.epoch), None)
+    return newest if newest is not None and newest.epoch == moved.epoch else None
+
+
+def compacted_files(snapshot: Snapshot, home: HivePartition) -> list[DataFile]:
+    return [f for f in snapshot.files if f.kind is FileKind.COMPACTED and f.hive_partition == home]
 
 
 def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Deletion:
@@ -195,7 +204,7 @@ def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Del
     for each in owned.state.retired:
         try:
             present = children(ports.files, each.early)
-            own = _own_files(present, owned.state, each.through)
+            own = own_files(present, owned.state, each.through)
             if own:  # the home is checked again, because the commit may be long ago
                 home = MovedPartition(partition=each.partition, early=each.early, epoch=each.through, late=0)
                 _refuse_changed_home(ports.files, owned, home, footer_of)
@@ -218,7 +227,7 @@ def _delete(ports: Ports, file: FileStatus) -> bool:
     return done
 
 
-def _own_files(present: Iterable[FileStatus], state: Snapshot, through: int) -> list[FileStatus]:
+def own_files(present: Iterable[FileStatus], state: Snapshot, through: int) -> list[FileStatus]:
     """Return the ledger's data files of epochs up to `through` among those that are present at an early place."""
     own = []
     for child in present:

@@ -49,6 +49,9 @@ class SourceUnreadable(TableError):
     """An early file cannot be read or copied unchanged, so its Hive partition cannot be compacted."""
 
 
+UNIT_DIFFERS = "compact.rows"
+
+
 class UnitDiffers(Kafka2HiveError):
     """The files that a unit wrote hold different rows than its sources: a bug. The unit is not committed."""
 
@@ -124,7 +127,7 @@ class UnitWriter:
                 total = total.plus(batch)
         if total != read:
             raise UnitDiffers(
-                "compact.rows",
+                UNIT_DIFFERS,
                 f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows; the files written from them hold"
                 f" {total.rows} rows, or rows with different values",
                 "please report this bug; the compaction was not committed",

@@ -77,6 +77,7 @@ from kafka2hive.service.tables.never_filled import NeverFilled
 from kafka2hive.service.tables.offset_sources import PlacedOffset
 from kafka2hive.service.tables.replays import ReplayCounts
 from kafka2hive.service.tables.start_preview import PendingFiles
+from kafka2hive.service.tables.units import CompactionCounts
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
 from kafka2hive.service.verify.result import Finding, TableAuditResult, VerifyResult
@@ -502,6 +503,20 @@ def _compacted() -> CompactResult:
     )
 
 
+def _compacted_by_order() -> CompactResult:
+    compacted, failed, waiting = _compacted().partitions
+    record = RecordedOrder(
+        id="7c1d" * 8,
+        kind="compact",
+        given_by="anna@etl1",
+        given_at="2013-01-04T00:00:00Z",
+        done_at="2013-01-04T00:01:00Z",
+        epoch=48,
+        result=CompactionCounts.of(1, {failed.partition.path: str(failed.error)}).result,
+    )
+    return CompactResult("air.flights", (compacted, failed, waiting), order=record)
+
+
 def _retained() -> RetainResult:
     location = "hdfs://namenode:8020/w/air.db/flights"
     days = [
@@ -550,6 +565,7 @@ def _documents() -> dict[str, Document]:
         "dead-letters-list": list_document("flights", _dead_letters()),
         "dead-letters-show": letters_document("flights", _dead_letter()),
         "compact": compact_document("flights", CompactRequest("air.flights"), _compacted()),
+        "compact-by-order": compact_document("flights", CompactRequest("air.flights"), _compacted_by_order()),
         "retain": retain_document("flights", RetainRequest("air.flights"), _retained()),
         "dead-letters-replay": replay_document("flights", ReplayRequest(table="air.flights"), _replay()),
         "dead-letters-replay-by-order": replay_document(

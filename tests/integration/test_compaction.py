@@ -6,6 +6,7 @@ ANALYZE and MSCK run beside it, and the command is killed at each step.
 import json
 import os
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -120,10 +121,16 @@ def table_of(name: str, topic: str, *paths: str, **keys: Any) -> dict[str, Any]:
 
 
 COMPACT = {"compact": {"target": "64MiB"}}
+ONLY_BY_ORDER = {"compact": {"target": "64MiB", "share": 0}}
 
 
 def early_days(
-    kafka: KafkaBroker, days: Compacted, topic: str, uri: str, directory: Path
+    kafka: KafkaBroker,
+    days: Compacted,
+    topic: str,
+    uri: str,
+    directory: Path,
+    compact: Mapping[str, Any] = COMPACT,
 ) -> tuple[Path, Counter[str]]:
     """Dump ROUNDS times 100 records of each day, all to early places. Return the map, and the rows by partition."""
     kafka.create_topic(topic, 2)
@@ -132,7 +139,7 @@ def early_days(
         topic,
         kafka.bootstrap,
         uri,
-        [table_of(days.table, topic, "$.at", **COMPACT)],
+        [table_of(days.table, topic, "$.at", **compact)],
         hive={"url": f"hive://{days.hive.address}"},
     )
     counts: Counter[str] = Counter()
@@ -337,6 +344,76 @@ def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
         assert command("certificate", config, f"{name}/dt={day}", "--wait", "30s").code == 0
         files = [p for p in tree.files(f"{days.place}/dt={day}") if p.endswith(".final")]
         assert len([p for p in files if "/_" not in p.removeprefix(days.place)]) == 1, files
+
+
+@pytest.mark.timeout(900)
+def test_a_live_run_compacts_by_order_and_the_next_one_goes_on_with_it_after_a_kill(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    name, inbox = f"{hive_database}.days", f"{ledger_root(uri)}/inbox/{hive_database}"
+    days = Compacted(hive, name, location(uri, name))
+    ledger = LedgerText(tree, ledger_root(uri), name)
+    config, counts = early_days(kafka, days, topic, uri, tmp_path, ONLY_BY_ORDER)
+
+    def complete() -> bool:
+        return all(each["certified"] for each in ledger.newest()["early"])
+
+    def waiting() -> list[str]:
+        return [path for path in tree.files(inbox) if "/" not in path.removeprefix(inbox + "/")]
+
+    # the run is killed when the first day comes home; the command, too, which would go on in its place
+    point = Failpoint("a day comes home", "rename", HOMEWARD, AFTER, str(tmp_path / "mark"))
+    with Running(config, program=TRAPPED, env=environment(point)) as run:
+        run.wait_until(lambda: run.said("the query runs") and complete(), "complete", pause=1)
+        assert not ledger.newest()["moved"], "only an order compacts here"
+        given = subprocess.Popen(
+            [*TRAPPED, "compact", "--table", name, "-c", str(config)],
+            env={**os.environ, **environment()},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert run.wait() == -signal.SIGKILL and point.was_hit(), run.tail()
+        given.kill()
+        log = given.communicate(timeout=60)[1]
+    assert "a run is alive, so it gets an order" in log, log
+    assert len(waiting()) == 1 and not ledger.newest()["order"]
+
+    with Running(config) as run:
+        run.wait_until(lambda: not waiting(), "done with the order", pause=1)
+        assert moved(ledger) == set(counts)
+        (line,) = ledger.newest()["order"]
+        assert (line["kind"], line["result"]) == (
+            "compact",
+            'done {"moved":2,"failed_partitions":0,"failed":{}}',
+        )
+        assert "@" in line["by"] and line["id"] in waiting_done(tree, inbox)
+        assert sum(len(each["unit"]) for each in ledger.history()) == len(DAYS), "each day moved once"
+
+        more = date(2026, 2, 1)
+        for number in range(ROUNDS):
+            produce(kafka.bootstrap, topic, records(more, number * 1000, 100), 2)
+            counts[f"dt={more}"] += 100
+            run.wait_until(lambda: days.counted() == counts, "dumped", pause=1)
+        run.wait_until(complete, "complete", pause=1)
+        generation = ledger.generation()
+        done = command("compact", config, "--table", name, "--json")
+        assert done.code == 0, done.out + done.log[-3000:]
+        (told,) = done.document["partitions"]
+        assert (told["partition"], told["rows"], told["written_files"]) == (f"dt={more}", 200, 1)
+        assert told["files"] >= ROUNDS and told["bytes"] > told["written_bytes"] > 0
+        assert done.document["order"]["kind"] == "compact" and ledger.generation() == generation
+        run.wait_until(lambda: {days.place_of(p) for p in counts} == {"home"}, "known to Hive", pause=1)
+        assert days.counted() == counts
+        assert run.terminate() == 143, run.tail()
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
+
+
+def waiting_done(tree: HdfsTree, inbox: str) -> str:
+    """The names of the orders that left the inbox, as one text."""
+    return " ".join(tree.files(f"{inbox}/done"))
 
 
 HOMEWARD = r" -> .*/days/dt=[^/]*/[^/]*\.final$"

@@ -422,11 +422,11 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_replays.py",
         (
             "an order that cannot be read is withdrawn",
-            ("replays.keep(unread | {order.id for order in orders})", "replays.keep({o.id for o in orders})"),
+            ("waiting = unread | {order.id for order in orders}", "waiting = {o.id for o in orders}"),
         ),
         (
             "the replay given first is begun, not the one under way",
-            ("next_replay(to_replay, unread, table.owned.state)", "next(iter(to_replay), None)"),
+            ("next_replay(long, unread, table.owned.state)", "next(iter(long), None)"),
         ),
     ),
     *mistakes(
@@ -595,23 +595,62 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         COMPACTION,
+        "tests/unit/service/run/test_compaction_orders.py",
+        (
+            "an order to compact waits for the time of day",
+            ("        if self._ordered(table) is not None:\n            return True\n", ""),
+        ),
+        (
+            "an order compacts what is complete later, too",
+            ("if each.partition.path in work.ordered.left]", "if True]"),
+        ),
+        (
+            "the end of an order is recorded twice after an unclear commit",
+            ("if find_recorded(table.owned.state, order.id) is None:", "if True:"),
+        ),
+        (
+            "an order waits until a failed partition has moved",
+            ("            work.ordered.note_failed(path, error)\n", "            pass\n"),
+        ),
+        (
+            "a run goes on with an order that was withdrawn",
+            ("                self._forget(self._owned_tables.tables[name], work)\n", ""),
+        ),
+        (
+            "an order waits for the retry of a failed partition",
+            ("work.failures[path].until = -math.inf", "pass"),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.service.tables.units",
+        "tests/unit/service/run/test_compaction_orders.py",
+        (
+            "an order waits for a partition that late data have opened again",
+            ("self.left &= early - stay", "self.left &= early"),
+        ),
+    ),
+    *mistakes(
+        COMPACTION,
         "tests/unit/service/run/test_run_compaction.py",
         (
             "a job of units begins although a table lags",
-            ("            is_due(each) and sum(map", "            False and sum(map"),
+            ("if is_due(b) and sum(map", "if False and sum(map"),
         ),
         (
             "a job of units begins while another one is under way",
-            ("if self.runner is None or self._job is not None:", "if self.runner is None:"),
+            ("if self._job is not None or lagging:", "if lagging:"),
         ),
-        ("a paused table is compacted", (" or table.owned.state.paused is not None:", ":")),
+        (
+            "a paused table is compacted",
+            ("if table.owned.state.paused is not None:\n            return", "if False:\n            return"),
+        ),
         (
             "the window of compaction is looked up by the minute of the hour",
             ("options.at.has(now.hour * 60 + now.minute)", "options.at.has(now.minute)"),
         ),
         (
             "a share of nothing is a share",
-            ("if options is None or not options.share or", "if options is None or"),
+            ("not options.share:\n            return", "False:\n            return"),
         ),
         ("a run compacts on its only core", ("        if cores < 2:\n", "        if False:\n")),
         ("compaction takes all cores", ("max(1, int(cores * options.share))", "cores")),

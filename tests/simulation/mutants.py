@@ -1447,7 +1447,7 @@ MUTANTS = (
     _of_orders(
         "a command answers a replay that it has not done",
         ORDER,
-        ("_LEFT_TO_A_RUN = (GiveUpRegistration, ReplayLetters)", "_LEFT_TO_A_RUN = GiveUpRegistration"),
+        ("_LEFT_TO_A_RUN = (GiveUpRegistration, LongInstruction)", "_LEFT_TO_A_RUN = GiveUpRegistration"),
     ),
     _of_orders(
         "late letters of a replay are decoded without bounds",
@@ -1780,7 +1780,7 @@ MUTANTS = (
         (
             "            retired.append(each.partition)\n",
             "            retired.append(each.partition)\n"
-            "            for file in _own_files(children(ports.files, each.early), state, each.epoch):\n"
+            "            for file in own_files(children(ports.files, each.early), state, each.epoch):\n"
             "                _delete(ports, file)\n",
         ),
     ),

@@ -23,6 +23,12 @@ def compact(
         ),
     ],
     plan: Plan = False,
+    timeout: Annotated[
+        str,
+        typer.Option(
+            "--timeout", metavar="DURATION", help="How long to wait for a live run to do it, e.g. 4h."
+        ),
+    ] = "1h",
     takeover: Takeover = False,
     json: Json = False,
     color: Color = True,
@@ -30,18 +36,22 @@ def compact(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Rewrite the small files of complete partitions as large ones, and move the partitions; the service must be stopped."""
+    """Rewrite the small files of complete partitions as large ones, and move the partitions.
+
+    If a run is alive, it does this beside its epochs, at any time of day.
+    """
     from kafka2hive.cli.render.compact import compact_document, render_compact
-    from kafka2hive.cli.terminal.outcome import show, with_changes
+    from kafka2hive.cli.terminal.outcome import show, tell_line, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.recover.compaction import CompactRequest
     from kafka2hive.service.recover.compaction import compact as compact_table
     from kafka2hive.service.wiring import wire
 
+    seconds = options.parse_seconds(timeout, "--timeout")
     request = CompactRequest(table, plan, takeover)
 
     def command(service_map: ServiceMap) -> int:
-        result = compact_table(wire(service_map), request)
+        result = compact_table(wire(service_map), request, seconds=seconds, note=tell_line)
         document = partial(compact_document, service_map.service, request, result)
         show(json, color, document, partial(render_compact, request, result))
         return int(result.exit_code)

@@ -1,5 +1,7 @@
 """Text and JSON document of `compact`."""
 
+from dataclasses import asdict
+
 from rich.text import Text
 
 from kafka2hive.cli.terminal.document import Document, document, error_of
@@ -11,6 +13,9 @@ from kafka2hive.service.recover.compaction import CompactedPartition, CompactReq
 def render_compact(request: CompactRequest, result: CompactResult, screen: Screen) -> str:
     """Return one line for each partition that waits for compaction or was compacted."""
     lines = [Text(result.table, style="bold")]
+    if result.order is not None:
+        done = result.order
+        lines.append(Text(f"  order {done.id} was carried out in epoch {done.epoch} at {done.done_at}"))
     if not result.partitions and result.error is None:
         lines.append(Text("  no partition is at its early place: there is nothing to compact"))
     for each in result.partitions:
@@ -85,4 +90,5 @@ def compact_document(service: str, request: CompactRequest, result: CompactResul
         unregistered=[partition.path for partition in result.unregistered],
         refused=[{"partition": partition.path, "reason": why} for partition, why in result.refused],
         error=None if result.error is None else error_of(result.error),
+        order=None if result.order is None else asdict(result.order),
     )

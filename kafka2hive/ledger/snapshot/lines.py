@@ -277,7 +277,7 @@ ORDER = Line(
     since=6,
     doc="an [order](#a-live-service-takes-orders) of an operator that the table's owner has done or refused; the last 100",
     note="""`by` and `given` say who gave the order and when; `at` is when this epoch answered it.
-`result` is `done`, followed by the counts of a replay; or the error that ended the order.""",
+`result` is `done`, followed by the counts of a replay or a compaction; or the error that ended the order.""",
 )
 
 PAUSED = Line(

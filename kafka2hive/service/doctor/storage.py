@@ -90,8 +90,9 @@ def check_orders(files: InspectableFileSystem, root: str, service: str, now: flo
         return Check("storage", "inbox", Passed(f"{counted(len(waiting), 'order')} waiting"))
     warning = TableError(
         "doctor.inbox",
-        f"{counted(len(old), 'order')} in {inbox} waiting for more than {duration(_WAITS)}: no run carries them out",
-        "start the service, or delete the orders to withdraw them",
+        f"{counted(len(old), 'order')} in {inbox} waiting for more than {duration(_WAITS)}:"
+        " no run carries them out, or their work takes long",
+        "see `kafka2hive status`; start the service, or delete the orders to withdraw them",
     )
     return Check("storage", "inbox", Warned(warning))
 

@@ -1,6 +1,6 @@
 """`kafka2hive compact`: writes the small files of complete partitions again and moves the partitions to their homes.
 
-The table's service must be stopped. The command needs no Spark and no JVM.
+If a live run owns the table, the run gets an order to do it. Otherwise the command does it itself, without Spark and a JVM.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,28 +10,46 @@ from functools import partial
 from kafka2hive.config.keys import CompactOptions, TableRule
 from kafka2hive.ledger.early_files import cut, early_files
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.look import View
+from kafka2hive.ledger.inbox import CompactPartitions
+from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.register import LocationCheck, keep_locations
-from kafka2hive.ledger.retire import Looks
+from kafka2hive.ledger.retire import Looks, compacted_files, own_files, snapshot_of_move
 from kafka2hive.ledger.snapshot.change import Compaction, PlaceUpdate, RegistrationUpdate
-from kafka2hive.ledger.snapshot.compaction import counted_partitions, may_move, watched_partitions
-from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
+from kafka2hive.ledger.snapshot.compaction import (
+    counted_partitions,
+    may_move,
+    over_partitions,
+    watched_partitions,
+)
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, OwnedByLiveRun, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Hive
-from kafka2hive.model.snapshot import UNKNOWN_END, ComparedTable, EarlyPartition, Snapshot
-from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
-from kafka2hive.service.recover.service import Outside
-from kafka2hive.service.tables.ledgers import (
-    UnreadableLedger,
-    literal_rules,
+from kafka2hive.model.snapshot import (
+    UNKNOWN_END,
+    ComparedTable,
+    EarlyPartition,
+    MovedPartition,
+    RecordedOrder,
+    Snapshot,
 )
+from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
+from kafka2hive.service.recover.order import (
+    ANSWER_SECONDS,
+    MOST_ORDERS,
+    NoLiveRun,
+    Note,
+    give_order,
+    parse_error,
+)
+from kafka2hive.service.recover.service import Outside
+from kafka2hive.service.tables.ledgers import UnreadableLedger, literal_rules, no_answer_about
 from kafka2hive.service.tables.places import keep_places
 from kafka2hive.service.tables.registrar import LOOK_SLICE
-from kafka2hive.service.tables.units import PartitionUnits
+from kafka2hive.service.tables.units import CompactionCounts, PartitionUnits, not_in_map, options_for
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import StorageError
-from kafka2hive.task.compaction import UnitDiffers, UnitWriter
+from kafka2hive.storage.port import FileSystem, StorageError, children
+from kafka2hive.task.compaction import UNIT_DIFFERS, UnitDiffers, UnitWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,7 @@ class CompactResult:
     - `retired`: partitions whose early places this command retired, so that their early files may be deleted.
     - `deleted`: the number of early files of retired partitions that this command deleted.
     - `problems`: why partitions whose time at the early place is over are not retired.
+    - `order`: the ledger's line about the order, if a live run did it; the run looks at Hive's locations and retires by itself.
     """
 
     table: str
@@ -83,6 +102,7 @@ class CompactResult:
     deleted: int = 0
     problems: tuple[TableError, ...] = ()
     error: Kafka2HiveError | None = None
+    order: RecordedOrder | None = None
 
     @property
     def exit_code(self) -> ExitCode:
@@ -91,61 +111,124 @@ class CompactResult:
         for error in errors:
             if not isinstance(error, TableError):
                 return error.exit_code
-        return ExitCode.SET_ASIDE if errors or self.unregistered or self.refused else ExitCode.DONE
+        is_left = self.order is None and self.unregistered  # a run registers them
+        return ExitCode.SET_ASIDE if errors or is_left or self.refused else ExitCode.DONE
 
 
-def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
-    """Compact a table's complete partitions, or with `plan_only` say which. Raises ServiceUnavailable, ConfigError.
+def compact(
+    wiring: Wiring,
+    request: CompactRequest,
+    *,
+    seconds: float = ANSWER_SECONDS,
+    note: Note = lambda text: None,
+) -> CompactResult:
+    """Compact a table's complete partitions, or with `plan_only` say which.
 
-    A crash leaves a partition either early, with orphans that the next start deletes, or moved; then the next start promotes
-    its files, writes its certificate and tells Hive. A second call continues with the remaining partitions.
+    If a live run owns the table, the run gets an order, and this process waits `seconds` for the answer; `note` gets lines of
+    progress. A crash leaves a partition either early, with orphans that the next start deletes, or moved; then the next start
+    promotes its files, writes its certificate and tells Hive. A second call continues with the remaining partitions.
+    Raises ServiceUnavailable (also `order.unanswered`), ConfigError, and what `give_order` raises.
     """
+    for _ in range(MOST_ORDERS):
+        result = _compact_here(wiring, request)
+        if not isinstance(result.error, OwnedByLiveRun):
+            return result
+        note(f"a run is alive, so it gets an order: {result.error.message}")
+        try:
+            return _compact_by_order(wiring, request.table, seconds, note)
+        except NoLiveRun as withdrawn:
+            note(str(withdrawn))
+    return _compact_here(wiring, request)
+
+
+def _compact_by_order(wiring: Wiring, table: str, seconds: float, note: Note) -> CompactResult:
+    """Let the live run do it. Raises as `give_order` does."""
+    files, paths = wiring.ports.files, wiring.paths(table)
+    before = look(files, paths).state.epoch
+    answer = give_order(wiring, table, CompactPartitions(), seconds=seconds, note=note)
+    view = look(files, paths)
+    counts = CompactionCounts.parse(answer.record.result)
+    try:
+        moved = [_moved(files, view, each) for each in view.state.moved if each.epoch > before]
+    except StorageError as error:
+        raise no_answer_about(table, error) from error
+    pending = set(view.state.unregistered)
+    return CompactResult(
+        table,
+        tuple(sorted((*filter(None, moved), *_still_early(view.state, counts)), key=lambda e: e.partition)),
+        unregistered=tuple(sorted(each.partition for each in view.state.moved if each.partition in pending)),
+        order=answer.record,
+    )
+
+
+def _moved(files: FileSystem, view: View, moved: MovedPartition) -> CompactedPartition | None:
+    """Return what a move has done, from its snapshot and from the early files, which stay for days.
+
+    None if late data have begun the line, and no move. Raises StorageError, ManualActionRequired.
+    """
+    snapshot = snapshot_of_move(files, view.paths, view.directory, moved)
+    if snapshot is None or not (units := [u for u in snapshot.units if u.partition == moved.partition]):
+        return None
+    written = compacted_files(snapshot, moved.partition)
+    early = own_files(children(files, moved.early), view.state, moved.epoch)
+    return CompactedPartition(
+        replace(moved.partition, location=moved.early),
+        files=sum(unit.sources for unit in units),
+        rows=sum(unit.rows for unit in units),
+        length=sum(file.length for file in early),
+        units=len(units),
+        written_files=len(written),
+        written_length=sum(file.length for file in written),
+    )
+
+
+def _still_early(state: Snapshot, counts: CompactionCounts) -> Iterator[CompactedPartition]:
+    """Yield the partitions that an order has left early, and why."""
+    for each in state.early:
+        plain = CompactedPartition(each.partition, each.files, each.rows)
+        if (text := counts.failed.get(each.partition.path)) is not None:
+            code, message, remedy = parse_error(text)
+            kind = UnitDiffers if code == UNIT_DIFFERS else TableError
+            yield replace(plain, error=kind(code, message, remedy))
+        elif each in over_partitions(state):
+            failed = ", or failed" if counts.failed_partitions > len(counts.failed) else ""
+            yield replace(plain, waits=f"it became complete after the run had begun the order{failed}")
+        else:
+            yield replace(plain, waits=_why_not(state, each))
+
+
+def _compact_here(wiring: Wiring, request: CompactRequest) -> CompactResult:
+    """Compact the table in this process. The result's error is OwnedByLiveRun if a run is alive; then nothing was changed."""
     paths = known_ledger(wiring, request.table)
     rule = literal_rules(wiring).get(request.table)
-    if rule is not None and rule.compact is None:
-        raise _not_in_map(request.table)
+    if paths is None and rule is not None and rule.compact is None:
+        raise not_in_map(request.table)
     result = on_ledger(wiring, paths, partial(_compact, wiring, request))
     if isinstance(result, UnreadableLedger):
         return CompactResult(request.table, (), error=result.error)
     return result or CompactResult(request.table, ())
 
 
-def _not_in_map(table: str) -> ConfigError:
-    return ConfigError(
-        "compact.not_in_map",
-        f"{table} has no `compact` section in the map: its partitions begin at their homes",
-        "give the table `completion` and `compact`; partitions that begin after that can be compacted",
-    )
-
-
 def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Announce) -> CompactResult:
     outside = Outside(wiring, f"compact --table {request.table}")
     route = outside.tables.by_name.get(request.table)
     rule = None if route is None else route.rule
-    if rule is None or rule.compact is None or rule.completion is None or outside.metastore is None:
-        raise _not_in_map(request.table)
+    if rule is None or rule.completion is None or outside.metastore is None:
+        raise not_in_map(request.table)
+    options = options_for(rule, view.state, has_hive=True)
     ownership = wiring.ownership_check(take_over=request.take_over)
     if request.plan_only:
-        planned = _plan(
-            wiring,
-            view.state,
-            frozenset(c.partition for c in view.state.certificates),
-            rule.compact,
-            rule.completion.delay_seconds,
-        )
+        planned = _plan(wiring, view.state, options, rule.completion.delay_seconds)
         return CompactResult(request.table, tuple(sorted(planned, key=lambda each: each.partition)))
     owned = take_over(wiring, view.paths, rule.location, ownership, announce)
-    return _Compactor(wiring, outside.metastore, outside, rule, rule.compact, owned).run()
+    return _Compactor(wiring, outside.metastore, outside, rule, options, owned).run()
 
 
 def _plan(
-    wiring: Wiring,
-    state: Snapshot,
-    certified: frozenset[HivePartition],
-    options: CompactOptions,
-    delay_seconds: float,
+    wiring: Wiring, state: Snapshot, options: CompactOptions, delay_seconds: float
 ) -> Iterator[CompactedPartition]:
     """Yield each early partition with what would become of it. Raises StorageError."""
+    certified = frozenset(certificate.partition for certificate in state.certificates)
     ready = may_move(state, certified, delay_seconds)
     yield from _waiting(state, ready)
     for each in ready:

@@ -7,8 +7,17 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Instruction, Order, ReplayLetters, new_order
+from kafka2hive.ledger.inbox import (
+    CompactPartitions,
+    GiveUpRegistration,
+    Inbox,
+    Instruction,
+    LongInstruction,
+    Order,
+    new_order,
+)
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import (
@@ -27,6 +36,7 @@ from kafka2hive.model.text import counted
 from kafka2hive.service.process import user_name
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
+from kafka2hive.service.tables.condition import decode
 from kafka2hive.service.tables.ledgers import UnreadableLedger, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.orders import answer_orders, change_for, find_recorded
@@ -39,8 +49,15 @@ _LOOK_SECONDS = 1.0
 _OWNER_SECONDS = 15.0
 """How often to look again whether a run is alive."""
 
-_LEFT_TO_A_RUN = (GiveUpRegistration, ReplayLetters)
-"""Instructions that only a run carries out: the first needs Hive's answers, the second decodes records."""
+MOST_ORDERS = 2
+"""The most orders of one command with a long instruction: a run may end before it answers, and the next run gets a new order."""
+
+_LEFT_TO_A_RUN = (GiveUpRegistration, LongInstruction)
+"""Instructions that only a run carries out: the first needs Hive's answers, the others many snapshots."""
+
+
+Note = Callable[[str], None]
+"""Gets lines of progress."""
 
 
 class NoLiveRun(Exception):
@@ -62,14 +79,14 @@ def give_order(
     instruction: Instruction,
     *,
     seconds: float = ANSWER_SECONDS,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> OrderAnswer:
     """Give the order and return the owner's answer. `note` gets lines of progress.
 
     A crash leaves an order that the table's next owner carries out, once. Raises ConfigError (no such table, an order that the
     owner refuses), ServiceUnavailable (`order.unanswered`: it waits in the inbox; or the file system does not answer),
-    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome; for a replay
-    also NoLiveRun.
+    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome; for a long
+    instruction also NoLiveRun.
     """
     paths = _known_table(wiring, table)
     service, clock = wiring.map.service, wiring.ports.clock
@@ -92,10 +109,10 @@ def give_order(
             try:
                 with RepairHeartbeat(wiring) as heartbeat:
                     carry_out_waiting(wiring, paths, heartbeat.begin)
-                if isinstance(instruction, ReplayLetters):
+                if isinstance(instruction, LongInstruction):
                     _withdraw(wiring, inbox, paths, order)
             except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as error:
-                why_waiting = error.message
+                why_waiting = _reason_of_the_run(wiring, order) or error.message
                 note(f"waiting: {why_waiting}")
             except Kafka2HiveError:
                 note(f"the order stays in {path}; delete that file to withdraw it")
@@ -103,6 +120,14 @@ def give_order(
             look_for_owner_at = clock.monotonic() + _OWNER_SECONDS
         else:
             clock.sleep(_LOOK_SECONDS)
+
+
+def _reason_of_the_run(wiring: Wiring, order: Order) -> str:
+    """Return why the run says that the order waits; empty if it does not say so."""
+    root, service = wiring.map.storage.ledger_root, wiring.map.service
+    runs = read_conditions(wiring.ports, root, service, decode).values()
+    conditions = [condition for run in runs if (condition := run.of(order.table)) is not None]
+    return next((text for each in conditions for text in each.warnings if order.id in text), "")
 
 
 def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> None:
@@ -114,8 +139,10 @@ def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) ->
         raise AmbiguousOutcome(
             "order.no_answer",
             f"{order.table}: order {order.id} cannot be taken out of {inbox.directory}",
-            f"type the same `kafka2hive dead-letters replay --table {order.table}` command again",
+            "type the same command again",
         )
+    if isinstance(order.instruction, CompactPartitions):
+        raise NoLiveRun("the run has ended: this command compacts the remaining partitions")
     running = state.replaying
     replaced = running.files if running is not None and running.order == order.id else 0
     raise NoLiveRun(
@@ -167,12 +194,22 @@ def _answer(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> O
 
 
 def _refusal(record: RecordedOrder) -> Kafka2HiveError:
-    """Return the error that the owner recorded, `[code] message` and perhaps a line with the remedy."""
-    text, _, remedy = record.result.partition("\n  what to do: ")
-    code, _, message = text.removeprefix("[").partition("] ")
-    is_usage = code.startswith("usage.") or code in ("order.other_map", "sql.needs_spark")
+    """Return the error that the owner recorded."""
+    code, message, remedy = parse_error(record.result)
+    is_usage = code.startswith("usage.") or code in (
+        "order.other_map",
+        "sql.needs_spark",
+        "compact.not_in_map",
+    )
     kind = ConfigError if is_usage else ServiceUnavailable
     return kind(code, message, remedy)
+
+
+def parse_error(text: str) -> tuple[str, str, str]:
+    """Return code, message and remedy of an error in an order's result: `[code] message` and perhaps a line with the remedy."""
+    text, _, remedy = text.partition("\n  what to do: ")
+    code, _, message = text.removeprefix("[").partition("] ")
+    return code, message, remedy
 
 
 def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[], None]) -> None:

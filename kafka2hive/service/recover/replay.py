@@ -26,7 +26,7 @@ from kafka2hive.plan.contract import Refusal, TableManifest, TaskSettings
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.one_table import Announce, take_over
-from kafka2hive.service.recover.order import ANSWER_SECONDS, NoLiveRun, give_order
+from kafka2hive.service.recover.order import ANSWER_SECONDS, MOST_ORDERS, NoLiveRun, give_order
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.manifests import refusals_by_count
@@ -47,8 +47,6 @@ from kafka2hive.task.run import rare_garbage_collection
 
 _EPOCH_FILES, _EPOCH_LETTERS = 50, 200_000
 """The limits of one epoch: the most files, and the number of letters after which no further file is added."""
-_MOST_ORDERS = 2
-"""The most orders of one command: a run may end before it answers, and the next run gets a new order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +115,7 @@ def replay_service(
         replay.plan(view.state, view.directory, view.newest.pending)
         return replay.complete_result()
     order = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
-    for _ in range(_MOST_ORDERS):
+    for _ in range(MOST_ORDERS):
         try:
             return _replay_here(wiring, request, outside, settings)
         except OwnedByLiveRun as alive:

@@ -1,18 +1,22 @@
 """Compaction beside the epochs of a run: which units are written when, and when their partitions move (docs/protocol.md).
 
-Only memory knows units under way, so a run that ends, or takes a table over again, gives them up.
+Only memory knows units under way, so a run that ends, or takes a table over again, gives them up. An operator's order makes the
+run compact what is complete now; the order stays in the inbox until a snapshot records its end.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from kafka2hive.config.keys import CompactOptions
+from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.snapshot.change import Compaction
 from kafka2hive.ledger.snapshot.compaction import may_move
-from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError, TableError
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveError, TableError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import EarlyPartition
 from kafka2hive.model.text import counted
@@ -21,9 +25,10 @@ from kafka2hive.plan.contract import UnitOrder, UnitResult
 from kafka2hive.plan.epoch import is_due
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.tables.orders import find_recorded
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.tables.table_state import Table
-from kafka2hive.service.tables.units import PartitionUnits
+from kafka2hive.service.tables.units import OrderedCompaction, PartitionUnits, options_for
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -32,6 +37,8 @@ log = logging.getLogger(__name__)
 FIRST_WAIT, LONGEST_WAIT = 60.0, 3600.0
 """Seconds after which a partition that could not be compacted is tried again; the waits double."""
 _DOUBLINGS = 6
+_SLOTS, _ORDER = "compaction slots", "compaction order"
+"""The subjects of a table's warnings."""
 
 
 class UnitRunner(Protocol):
@@ -71,6 +78,7 @@ class _TableWork:
     units: PartitionUnits | None = None
     turn: int = 0
     failures: dict[str, _Failures] = field(default_factory=dict)
+    ordered: OrderedCompaction | None = None
 
 
 class Compactions:
@@ -95,30 +103,86 @@ class Compactions:
         self._works: dict[str, _TableWork] = {}
         self._job: _Job | None = None
         self._turns = 0
+        self._ended: list[Order] = []
 
     @property
     def taken_slots(self) -> int:
         """How many tasks an epoch must leave to the units under way."""
         return 0 if self._job is None else len(self._job.orders) * self._wiring.map.limits.tasks_per_core
 
-    def move(self) -> None:
+    def keep(self, waiting: Collection[str]) -> None:
+        """Forget orders that somebody withdrew: their ids are not in `waiting`, which has the ids in the inbox."""
+        for name, work in self._works.items():
+            if work.ordered is not None and (order := work.ordered.order).id not in waiting:
+                log.info("%s: order %s of %s was withdrawn", name, order.id, order.given_by)
+                self._forget(self._owned_tables.tables[name], work)
+
+    def begin(self, table: Table, order: Order) -> None:
+        """Begin the order, unless an order of the table is under way. Must not be called during an epoch.
+
+        It is for the partitions that may move now; if there are none, a snapshot records its end at once. `run --once` compacts
+        nothing, so there the order waits for another run. Raises as `TableSteps.carry_out` does.
+        """
+        work = self._works.setdefault(table.name, _TableWork())
+        if work.ordered is not None:
+            return
+        state = table.owned.state
+        try:
+            options = options_for(table.rule, state, has_hive=self._wiring.map.hive is not None)
+        except ConfigError as error:
+            self._end(table, order, str(error))
+            return
+        ordered = OrderedCompaction(order, options, {each.partition.path for each in self._may_move(table)})
+        if not ordered.left:
+            self._end(table, order, ordered.result)
+        elif self.runner is not None:
+            work.ordered = ordered
+            for path in ordered.left & work.failures.keys():
+                work.failures[path].until = -math.inf
+            partitions = counted(len(ordered.left), "partition")
+            log.info("%s: order %s of %s: compacts %s", table.name, order.id, order.given_by, partitions)
+
+    def _end(self, table: Table, order: Order, result: str) -> None:
+        """Record the end of an order, unless the newest snapshot does: its commit may have had no clear answer."""
+        if find_recorded(table.owned.state, order.id) is None:
+            self._steps.carry_out(table, order, result)
+        self._ended.append(order)
+
+    def _forget(self, table: Table, work: _TableWork) -> None:
+        """Forget the order, and the units of a partition that is open again: perhaps only an order goes on with them."""
+        work.ordered = None
+        table.warnings[_ORDER] = table.warnings[_SLOTS] = ()
+        self._give_up(table, work)
+
+    def move(self) -> list[Order]:
         """Note which units are written, and move the partitions whose units are all written. No epoch may be under way.
 
-        A crash leaves the partition early, or a committed move that the next start rolls forward.
+        Returns the orders that a snapshot records as ended. A crash leaves the partition early, or a committed move that the next
+        start rolls forward.
         """
-        if self.runner is None:
-            return
-        if self._job is not None and (end := self.runner.take()) is not None:
+        if self._job is not None and self.runner is not None and (end := self.runner.take()) is not None:
             self._note(self._job, end)
             self._job = None
         self._steps.map_tables([t for t in self._owned_tables.serving() if t.name in self._works], self._move)
+        ended, self._ended = self._ended, []
+        return ended
 
     def _move(self, table: Table) -> None:
-        work, owned = self._works[table.name], table.owned
+        work = self._works[table.name]
         self._show_failures(table, work)
-        units = work.units
-        if units is None:
-            return
+        if work.units is not None:
+            self._move_partition(table, work, work.units)
+        if work.ordered is not None:
+            self._end_order(table, work, work.ordered)
+
+    def _end_order(self, table: Table, work: _TableWork, ordered: OrderedCompaction) -> None:
+        ordered.note(table.owned.state)
+        if not ordered.left:
+            self._end(table, ordered.order, ordered.result)
+            self._forget(table, work)
+
+    def _move_partition(self, table: Table, work: _TableWork, units: PartitionUnits) -> None:
+        owned = table.owned
         if not units.is_of(owned.ledger):
             self._give_up(table, work)
             return
@@ -157,11 +221,13 @@ class Compactions:
 
         `planned` has the ranges of the epoch that was just planned, by table.
         """
-        if self.runner is None or self._job is not None:
+        if self.runner is None:
             return
-        if any(
-            is_due(each) and sum(map(len, planned.get(each.table, ()))) < each.records for each in backlogs
-        ):
+        lagging = [
+            b.table for b in backlogs if is_due(b) and sum(map(len, planned.get(b.table, ()))) < b.records
+        ]
+        self._tell_what_orders_wait_for(lagging)
+        if self._job is not None or lagging:
             return
         for table in self._candidates():
             work = self._works.setdefault(table.name, _TableWork())
@@ -187,14 +253,44 @@ class Compactions:
             return
 
     def _candidates(self) -> list[Table]:
-        """Return the tables that may be compacted now; the one whose units were ordered longest ago is first."""
+        """Return the tables that may be compacted now: first those with an order of an operator, then by their last turns."""
         waiting = [t for t in self._owned_tables.serving() if self._may_begin(t)]
-        never = _TableWork()
-        return sorted(waiting, key=lambda table: (self._works.get(table.name, never).turn, table.name))
+        turns = {name: work.turn for name, work in self._works.items()}
+        return sorted(waiting, key=lambda t: (self._ordered(t) is None, turns.get(t.name, 0), t.name))
+
+    def _ordered(self, table: Table) -> OrderedCompaction | None:
+        work = self._works.get(table.name)
+        return None if work is None else work.ordered
+
+    def _options(self, table: Table) -> CompactOptions | None:
+        ordered = self._ordered(table)
+        return table.rule.compact if ordered is None else ordered.options
+
+    def _tell_what_orders_wait_for(self, lagging: Sequence[str]) -> None:
+        """Show for each table with an order why no units are begun for it, if that may last."""
+        serving = {table.name for table in self._owned_tables.serving()}
+        for table in self._owned_tables.tables.values():
+            if (ordered := self._ordered(table)) is None:
+                continue
+            why = ""
+            if table.name not in serving:
+                why = "the table is set aside"
+            elif table.owned.state.paused is not None:
+                why = "the table is paused"
+            elif lagging:
+                why = f"{lagging[0]} lags, and records are read first"
+            elif table.warnings.get(_SLOTS):
+                why = "Spark has a single core, which records need"
+            text = f"order {ordered.order.id} of {ordered.order.given_by} to compact waits: {why}"
+            table.warnings[_ORDER] = (text,) if why else ()
 
     def _may_begin(self, table: Table) -> bool:
+        if table.owned.state.paused is not None:
+            return False
+        if self._ordered(table) is not None:
+            return True
         options = table.rule.compact
-        if options is None or not options.share or table.owned.state.paused is not None:
+        if options is None or not options.share:
             return False
         if options.at is None:
             return True
@@ -206,40 +302,47 @@ class Compactions:
 
         Cores that Spark may get later do not count: Spark starts the units first, and epochs would wait for all of them.
         """
-        options = table.rule.compact
+        options = self._options(table)
         assert options is not None
         if cores < 2:
-            table.warnings["compaction slots"] = (
-                "the run does not compact, because Spark has a single core, which records need: `kafka2hive compact` does",
+            table.warnings[_SLOTS] = (
+                "the run does not compact, because Spark has a single core, which records need: `kafka2hive compact` does while"
+                " the run is stopped",
             )
             return 0
-        table.warnings["compaction slots"] = ()
+        table.warnings[_SLOTS] = ()
         return min(cores - 1, max(1, int(cores * options.share)))
 
     def _next_partition(self, table: Table, work: _TableWork) -> EarlyPartition | None:
         """Return the partition to compact next; None if there is none, or if the partition that has units now may move.
 
-        Of the partitions that may move and need not wait after a failure, it is the one whose period ended first. If late data
-        has opened the partition that has units again, the others go first, because late data may come again and again.
+        Of the partitions that may move and need not wait after a failure, it is the one whose period ended first; while an order
+        is under way, only its partitions count. If late data has opened the partition that has units again, the others go first,
+        because late data may come again and again.
         """
         now, may_move_now = self._clock.monotonic(), self._ready(table)
         if work.units is not None and any(e.partition == work.units.partition for e in may_move_now):
             return None
         waiting = {path for path, each in work.failures.items() if now < each.until}
         ready = [each for each in may_move_now if each.partition.path not in waiting]
+        if work.ordered is not None:
+            ready = [each for each in ready if each.partition.path in work.ordered.left]
         return min(ready, key=lambda each: (each.closes, each.partition), default=None)
 
     def _begin(self, table: Table, work: _TableWork, early: EarlyPartition) -> None:
-        options = table.rule.compact
+        options = self._options(table)
         assert options is not None
         units = PartitionUnits(table.owned.ledger, early, options.target_bytes)
         work.units, table.units_since = units, units.since
         self._next_change(table, work, units)  # lists its files; nothing is written yet
 
     def _ready(self, table: Table) -> tuple[EarlyPartition, ...]:
-        """Return the partitions that may move; none if the map has no completion or no compaction any more."""
+        """Return the partitions that may move; none if the map has no compaction any more and no order is under way."""
+        return () if self._options(table) is None else self._may_move(table)
+
+    def _may_move(self, table: Table) -> tuple[EarlyPartition, ...]:
         completion, ledger = table.rule.completion, table.owned.ledger
-        if completion is None or table.rule.compact is None:
+        if completion is None:
             return ()
         return may_move(ledger.state, ledger.certified, completion.delay_seconds)
 
@@ -265,14 +368,18 @@ class Compactions:
     def _failed(self, table: Table, work: _TableWork, units: PartitionUnits, error: Kafka2HiveError) -> None:
         """Give the units up, and let the partition wait; the table's other partitions and its records go on."""
         path = units.partition.path
+        if work.ordered is not None:
+            work.ordered.note_failed(path, error)
         failures = work.failures.setdefault(path, _Failures())
         wait = min(FIRST_WAIT * 2 ** min(failures.times, _DOUBLINGS), LONGEST_WAIT)
         failures.times += 1
         failures.until = self._clock.monotonic() + wait
-        failures.text = f"{path} could not be compacted, which is tried again: {error}"
-        log.warning(
-            "%s: %s could not be compacted, it is tried again in %.0f s: %s", table.name, path, wait, error
-        )
+        options = table.rule.compact
+        again, when = ", which is tried again", f", it is tried again in {wait:.0f} s"
+        if options is None or not options.share:
+            again = when = ""
+        failures.text = f"{path} could not be compacted{again}: {error}"
+        log.warning("%s: %s could not be compacted%s: %s", table.name, path, when, error)
         self._give_up(table, work)
         self._show_failures(table, work)
         self._reporter.compaction(table.name, moved=False)

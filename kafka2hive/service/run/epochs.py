@@ -231,11 +231,10 @@ class EpochLoop:
             self._steps.start_due(with_sql=with_sql)
             if self._once is None:
                 self._steps.take_up_repaired()
-            self._orders.take(self._owned_tables, self._steps, self._replays)
-            ended = self._replays.step(was_idle=self._was_idle)
+            self._orders.take(self._owned_tables, self._steps, self._replays, self.compactions)
+            ended = [*self._replays.step(was_idle=self._was_idle), *self.compactions.move()]
             for order in ended:
                 self._orders.done(order)
-            self.compactions.move()
             self._steps.keep_places()
             self._steps.drop_expired()
             self._owned_tables.refresh(topics)  # a ledger that was read just now may name additional topics
@@ -244,7 +243,7 @@ class EpochLoop:
             if epoch is None and not (with_sql and self._owned_tables.routed_by(self._kafka.topics)):
                 continue  # tables with SQL must still start, or Kafka's topics have changed since they were routed
             if epoch is None and ended:
-                continue  # the next order may be for a table whose replay has ended
+                continue  # the next order may be for a table whose last one has ended
             self._record(backlogs)
             self.compactions.order(backlogs, {} if self._in_flight is None else self._in_flight.ranges)
             if epoch is not None:

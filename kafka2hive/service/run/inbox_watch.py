@@ -8,10 +8,11 @@ from kafka2hive.ledger.inbox import Inbox, Misfit, Order
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
+from kafka2hive.service.run.compaction import Compactions
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.replays import Replays
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.orders import answer_orders, next_replay, split_replays
+from kafka2hive.service.tables.orders import answer_orders, next_compaction, next_replay, split_long
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -24,8 +25,10 @@ LOOK_SECONDS = 5.0
 class OrderSource(Protocol):
     """The source of a run's orders."""
 
-    def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
-        """Answer the waiting orders, and begin replays. Raises the errors that end the run."""
+    def take(
+        self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays, compactions: Compactions
+    ) -> None:
+        """Answer the waiting orders, and begin those that take many snapshots. Raises the errors that end the run."""
         ...
 
     def done(self, order: Order) -> None:
@@ -36,7 +39,9 @@ class OrderSource(Protocol):
 class NoInbox:
     """A run without orders."""
 
-    def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
+    def take(
+        self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays, compactions: Compactions
+    ) -> None:
         """Do nothing."""
 
     def done(self, order: Order) -> None:
@@ -56,8 +61,10 @@ class InboxWatch:
         self._looked_at = -math.inf
         self._unreadable = False
 
-    def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
-        """Answer the waiting orders, begin replays, and reject files that are not orders. Must not be called in an epoch."""
+    def take(
+        self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays, compactions: Compactions
+    ) -> None:
+        """Answer or begin the waiting orders, and reject files that are not orders. Must not be called in an epoch."""
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
@@ -70,7 +77,9 @@ class InboxWatch:
             self._unreadable = True
             return
         self._unreadable = False
-        replays.keep(unread | {order.id for order in orders})
+        waiting = unread | {order.id for order in orders}
+        replays.keep(waiting)
+        compactions.keep(waiting)
         by_table: dict[str, list[Order]] = {}
         for order in orders:
             if order.table in owned_tables.tables:
@@ -84,15 +93,17 @@ class InboxWatch:
             self._reject(misfit)
 
         def answer(table: Table) -> None:
-            at_once, to_replay = split_replays(by_table[table.name], table.owned.state)
+            at_once, long = split_long(by_table[table.name], table.owned.state)
             answer_orders(
                 self._inbox,
                 at_once,
                 lambda: table.owned.state,
                 lambda order: steps.carry_out(table, order),
             )
-            if (first := next_replay(to_replay, unread, table.owned.state)) is not None:
+            if (first := next_replay(long, unread, table.owned.state)) is not None:
                 replays.begin(table, first)
+            if (compaction := next_compaction(long)) is not None:
+                compactions.begin(table, compaction)
 
         with_orders = [owned_tables.tables[name] for name in sorted(by_table)]
         steps.map_tables([table for table in with_orders if isinstance(table.ownership, Owned)], answer)

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import assert_never
 
-from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Order, PauseTable, ReplayLetters, ResumeTable
+from kafka2hive.ledger.inbox import (
+    CompactPartitions,
+    GiveUpRegistration,
+    Inbox,
+    LongInstruction,
+    Order,
+    PauseTable,
+    ReplayLetters,
+    ResumeTable,
+)
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, PauseUpdate, RegistrationUpdate
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ServiceUnavailable, TableError
@@ -21,8 +30,8 @@ def answer_orders(
     """Answer the orders to one table, in turn: `publish` the snapshot that records an order, then move its file to `done/`.
 
     A crash in between leaves the file; then the next owner finds the order's id in the snapshot. If a file cannot be moved, the
-    remaining orders wait, so that a snapshot needs to list only the last orders. A replay takes many epochs, so it comes
-    here only after its answer is recorded (split_replays). Raises what `publish` raises.
+    remaining orders wait, so that a snapshot needs to list only the last orders. A long instruction comes here only after its
+    answer is recorded (split_long). Raises what `publish` raises.
     """
     for order in orders:
         if find_recorded(state(), order.id) is None:
@@ -31,11 +40,11 @@ def answer_orders(
             return
 
 
-def split_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], list[Order]]:
-    """Return the orders for `answer_orders`, and the unanswered replays, which take many snapshots."""
+def split_long(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], list[Order]]:
+    """Return the orders for `answer_orders`, and the unanswered ones with long instructions."""
     split: tuple[list[Order], list[Order]] = [], []
     for order in orders:
-        takes_many = isinstance(order.instruction, ReplayLetters) and find_recorded(state, order.id) is None
+        takes_many = isinstance(order.instruction, LongInstruction) and find_recorded(state, order.id) is None
         split[takes_many].append(order)
     return split
 
@@ -45,7 +54,13 @@ def next_replay(waiting: Iterable[Order], unread: Collection[str], state: Snapsh
     running = "" if state.replaying is None else state.replaying.order
     if running in unread:
         return None
-    return min(waiting, key=lambda order: order.id != running, default=None)
+    replays = [order for order in waiting if isinstance(order.instruction, ReplayLetters)]
+    return min(replays, key=lambda order: order.id != running, default=None)
+
+
+def next_compaction(waiting: Iterable[Order]) -> Order | None:
+    """Return the compaction to do next: the one that was given first."""
+    return next((order for order in waiting if isinstance(order.instruction, CompactPartitions)), None)
 
 
 def find_recorded(state: Snapshot, order_id: str) -> RecordedOrder | None:
@@ -63,7 +78,7 @@ def change_for(
     """Return the change whose snapshot carries the order out, or records why the order is refused. Pure.
 
     `registered` are pending registrations that Hive has confirmed since the newest snapshot, `refusals` Hive's latest refusals.
-    `result` is the result of a replay, whose work earlier epochs have done.
+    `result` is the result of a long instruction, whose work earlier epochs have done.
     """
     done = (_record(order, owned, now, ORDER_DONE),)
     match order.instruction:
@@ -82,7 +97,7 @@ def change_for(
                     orders=(_record(order, owned, now, str(error)),), registered=registered
                 )
             return RegistrationUpdate(forgotten=given_up, orders=done, registered=registered)
-        case ReplayLetters():
+        case ReplayLetters() | CompactPartitions():
             return RegistrationUpdate(orders=(_record(order, owned, now, result),), registered=registered)
         case _:
             assert_never(order.instruction)

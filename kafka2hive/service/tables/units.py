@@ -1,17 +1,101 @@
-"""The units of an early partition while they are written, in the memory of one process: rule K3 of docs/protocol.md."""
+"""The units of an early partition while they are written, in the memory of one process: rule K3 of docs/protocol.md.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+Also what a run and `kafka2hive compact` share besides: the options of a table, and the result of an order.
+"""
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import orjson
+
+from kafka2hive.config.keys import CompactOptions, TableRule
 from kafka2hive.ledger.early_files import EarlyFile, cut, own_early_files
+from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Compaction
-from kafka2hive.model.errors import TableError
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.table_directory import other_place
-from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition
+from kafka2hive.model.snapshot import ORDER_DONE, CompactionUnit, EarlyPartition, Snapshot
 from kafka2hive.plan.contract import UnitOrder, WrittenUnit
 from kafka2hive.storage.port import FileSystem
+
+_MOST_NAMED = 10
+"""The most partitions that an order's result names."""
+
+
+def options_for(rule: TableRule, state: Snapshot, *, has_hive: bool) -> CompactOptions:
+    """Return how an operator's command compacts the table: as the map says, or by the defaults if partitions are still early.
+
+    Partitions stay early if the map has lost `compact`. Raises ConfigError (`compact.not_in_map`).
+    """
+    if rule.completion is None or not has_hive or (rule.compact is None and not state.early):
+        raise not_in_map(state.table)
+    return rule.compact or CompactOptions()
+
+
+def not_in_map(table: str) -> ConfigError:
+    return ConfigError(
+        "compact.not_in_map",
+        f"{table} has no `compact` section in the map: its partitions begin at their homes",
+        "give the table `completion` and `compact`; partitions that begin after that can be compacted",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionCounts:
+    """The result of a compaction by order: how many partitions its owner has `moved`, and how many failed.
+
+    `failed` has the errors of the first of these, by partition path.
+    """
+
+    moved: int
+    failed_partitions: int
+    failed: Mapping[str, str]
+
+    @staticmethod
+    def of(moved: int, errors: Mapping[str, str]) -> "CompactionCounts":
+        named = dict(islice(sorted(errors.items()), _MOST_NAMED))
+        return CompactionCounts(moved=moved, failed_partitions=len(errors), failed=named)
+
+    @property
+    def result(self) -> str:
+        """The counts as text for the order's line in the ledger."""
+        counts = {"moved": self.moved, "failed_partitions": self.failed_partitions, "failed": self.failed}
+        return f"{ORDER_DONE} {orjson.dumps(counts).decode()}"
+
+    @staticmethod
+    def parse(result: str) -> "CompactionCounts":
+        """Return the counts in the result of an order that was carried out."""
+        return CompactionCounts(**orjson.loads(result.removeprefix(ORDER_DONE)))
+
+
+@dataclass(slots=True)
+class OrderedCompaction:
+    """An order that a run is carrying out: the paths of the partitions `left` to move, and the errors of others by path."""
+
+    order: Order
+    options: CompactOptions
+    left: set[str]
+    moved: int = 0
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def note_failed(self, path: str, error: Kafka2HiveError) -> None:
+        if path in self.left:
+            self.left.remove(path)
+            self.errors[path] = str(error)
+
+    def note(self, state: Snapshot) -> None:
+        """Note which partitions have moved. One that is open again, or whose registration was given up, is not waited for."""
+        early = {each.partition.path for each in state.early}
+        stay = {e.partition.path for e in state.open} | {e.partition.path for e in state.forgotten}
+        self.moved += len((self.left - early) & {each.partition.path for each in state.moved})
+        self.left &= early - stay
+
+    @property
+    def result(self) -> str:
+        return CompactionCounts.of(self.moved, self.errors).result
 
 
 class PartitionUnits:
