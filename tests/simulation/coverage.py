@@ -166,6 +166,7 @@ DAMAGE = (
 )
 
 ORDERS = (
+    "a compact refused",
     "an operator killed",
     "a replay of another map refused",
     "a replay of several epochs",

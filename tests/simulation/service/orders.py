@@ -25,6 +25,8 @@ from tests.simulation.watch import Violation
 
 NOBODYS = "db.nobodys"
 KINDS = ("pause", "resume", "replay", "replay", "replay")
+COMPACTING = (*KINDS[:2], "compact")
+"""The kinds in a tenth of the schedules. No table of these services is compacted, so a run refuses the third."""
 MISFITS = {
     "note.txt": b"do not touch",
     order_name("0" * 32): b"{",
@@ -51,6 +53,7 @@ class OrderSchedule(ServiceSchedule):
 
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         self.has_letters = seed % 2 == 1
+        self.kinds = KINDS if self.has_letters else COMPACTING if seed % 10 == 2 else KINDS[:2]
         super().__init__(seed, code, trace)
         self.around.takes_orders = True
         self.world.replays = True
@@ -108,7 +111,7 @@ class OrderSchedule(ServiceSchedule):
         repeated = [i for i, told in self.given.items() if told[:2] == (service, table)]
         twice = bool(repeated) and world.below(6) == 0
         order_id = repeated[-1] if twice else world.uuid()
-        kind = KINDS[world.below(len(KINDS) if self.has_letters else 2)]
+        kind = self.kinds[world.below(len(self.kinds))]
         if twice:
             kind = self.given[order_id][2]
             world.count["an order given twice"] += 1
@@ -232,8 +235,10 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
                 f"{table}: epoch {after.epoch} has the orders {after.orders}, before {before.orders}"
             )
         for each in new:
-            refused = each.kind == "replay" and each.result.startswith("[")
-            world.count["a replay refused"] += refused
+            refused = each.kind in ("replay", "compact") and each.result.startswith("[")
+            world.count[f"a {each.kind} refused"] += refused
+            if each.kind == "compact" and not each.result.startswith("[compact.not_in_map]"):
+                raise Violation(f"{table} is not compacted, and has done {each}")
             if (
                 each.epoch != after.epoch
                 or each.id in ids
@@ -246,7 +251,7 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
             by_run = after.owner.startswith(("sim", "other"))
             world.count["an order done by a run" if by_run else "an order done by a command"] += 1
             world.count["an order done of a table that was paused"] += paused is not None
-            if each.kind == "replay":
+            if each.kind in ("replay", "compact"):
                 continue
             paused = None if each.kind == "resume" else paused or each.id
             world.count["tables paused"] += each.kind == "pause"

@@ -7,7 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kafka2hive.config.route import route
-from kafka2hive.ledger.inbox import Inbox, Instruction, Order, PauseTable, ReplayLetters, ResumeTable
+from kafka2hive.ledger.inbox import (
+    CompactPartitions,
+    Inbox,
+    Instruction,
+    Order,
+    PauseTable,
+    ReplayLetters,
+    ResumeTable,
+)
 from kafka2hive.ledger.look import NoLedger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError
@@ -83,7 +91,7 @@ def run_recover(
 def instruction_of(process: Process, table: str, kind: str) -> Instruction:
     """Return an order of this kind as the command gives it by its map; a table of another service has no rules there."""
     if kind != ReplayLetters.kind:
-        return PauseTable() if kind == PauseTable.kind else ResumeTable()
+        return {each.kind: each for each in (PauseTable, ResumeTable, CompactPartitions)}[kind]()
     service_map = process.wiring.map
     topics = {topic for topics in TABLES[service_map.service].values() for topic in topics}
     routed = route(service_map.tables, topics, frozenset(), {}).tables.get(table)
