@@ -60,10 +60,12 @@ class RetainingCaller(LedgerCaller):
         self._check_deleted(world.namenode.retired.keys() - before, absent, now)
         world.count["expired partitions cleared"] += len(deletion.cleared)
         world.count["files deleted after looks of the last time"] += deletion.files * as_run
+        if as_run:
+            self._look_for_next_time()
         self.unregistered = frozenset(self.owned.state.unregistered)
 
     def _record_looks(self, work: Any, now: float) -> frozenset[HivePartition]:
-        """Record the looks of the last time, and look for the next time. Return what fresh looks of the last time met absent."""
+        """Record the looks of the last time. Return the partitions that fresh ones met absent."""
         looks, self.looks = self.looks, []
         absent = frozenset[HivePartition]()
         for look, at in looks:
@@ -71,12 +73,14 @@ class RetainingCaller(LedgerCaller):
             absent -= look.present
             if now - at <= FRESH_SECONDS:
                 absent |= look.gone
-        lines = {line.partition: line.gone_since for line in work.owned.state.dropped}
+        return absent
+
+    def _look_for_next_time(self) -> None:
+        lines = {line.partition: line.gone_since for line in self.owned.state.dropped}
         look = self.code.retention.look_for_dropped(self.metastore, lines)
-        self.looks.append((look, now))
+        self.looks.append((look, self.world.now))
         if to_drop := [home for home in look.present if not lines[home]]:
             self.looks.append((self.code.retention.drop_from_hive(self.metastore, to_drop), self.world.now))
-        return absent
 
     def record(self) -> None:
         """Commit what Hive has confirmed, as an idle table does."""

@@ -84,8 +84,8 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_certificates(world, snapshots, dropped=frozenset(places))
     check_hive(hive, [file for file in files if file.hive_partition.location not in places])
     for (table, path), where in hive.registered.items():
-        if where in places and world.namenode.directory(where):
-            raise Violation(f"{table} {path} is in Hive, and its place has {world.namenode.directory(where)}")
+        if where in places and (left := _left(world, where)):
+            raise Violation(f"{table} {path} is in Hive, and its place has {left}")
 
 
 def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
@@ -120,6 +120,12 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
         if DataFileName.parse(path.rpartition("/")[2]) and epoch_of(path) > places.get(place, -1):
             raise Violation(f"{path} is deleted, and was not dropped")
     for place in places:
-        if left := world.namenode.directory(place):
-            raise Violation(f"{place} still has {list(left)}")
+        if left := _left(world, place):
+            raise Violation(f"{place} still has {left}")
     return set(places)
+
+
+def _left(world: World, place: str) -> list[str]:
+    """Return what a place has, without a success file that a late call has created."""
+    names = sorted(world.namenode.directory(place) or ())
+    return [n for n in names if n != "_SUCCESS" or f"{place}/{n}" not in world.namenode.created_late]

@@ -41,6 +41,7 @@ class WatchedNameNode(NameNode):
         self.promoted: set[str] = set()
         self.finished: list[str] = []
         self.retired: dict[str, bytes] = {}
+        self.created_late: set[str] = set()
         self.fruitless: Counter[str] = Counter()
 
     def rename(self, source: str, target: str) -> Node:
@@ -101,6 +102,8 @@ class WatchedNameNode(NameNode):
             self.count["late promote that hit"] += 1
         elif operation in ("create", "delete") and done:
             self.count[f"late {operation} that hit"] += 1
+            if operation == "create":
+                self.created_late.add(path)
 
     def was_unclear(self, operation: str, target: str, done: bool) -> None:
         """Count a lost answer."""
