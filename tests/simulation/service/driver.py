@@ -80,9 +80,10 @@ class Surroundings:
 
     `damaged` are the damaged tables, `stops` by table the error codes that set it aside. `version` is that of the map with which
     the next process starts. If `shares_time`, all processes have the cluster's clock; otherwise each has its own, and dates stand
-    still. If `refuses_late`, late rows of the table with certificates become dead letters. `sources` has the topic that the table
-    by a pattern reads, once it is committed. `moved` has the locations of tables whose map has another one than at the beginning,
-    `moved_partitions` the locations that somebody has changed in Hive.
+    still. If `refuses_late`, late rows of the table with certificates become dead letters. If `waits`, tables wait until their
+    records are worth a file. `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the
+    locations of tables whose map has another one than at the beginning, `moved_partitions` the locations that somebody has
+    changed in Hive.
     If `takes_orders`, runs look into their inboxes. `versions` has each process's owner names and the version of its map, `tried`
     the files of letters that a process has decoded, each with the process.
     """
@@ -95,6 +96,7 @@ class Surroundings:
     version: int = 0
     shares_time: bool = False
     refuses_late: bool = False
+    waits: bool = False
     sources: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     moved_partitions: dict[str, str] = field(default_factory=dict)
@@ -284,7 +286,9 @@ class Process:
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.version = around.version
         self.wiring = Wiring(
-            map_of(order.service, self.version, tuple(around.moved.items()), around.refuses_late),
+            map_of(
+                order.service, self.version, tuple(around.moved.items()), around.refuses_late, around.waits
+            ),
             ports,
             SimulatedProcesses(name),
             AnyOrder(world.below),
@@ -387,6 +391,9 @@ class Process:
                     self._register()
                 continue
             tables = self.tables.tables.values()
+            self.world.count["a table waits for more records"] += any(
+                isinstance(t.state, Owned) and t.lag for t in tables
+            )
             self.settled = len(tables) == len(TABLES[self.order.service]) and all(
                 isinstance(t.state, Owned) and not t.lag and self._is_certified(t) for t in tables
             )

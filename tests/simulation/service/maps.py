@@ -23,6 +23,7 @@ from kafka2hive.config.keys import (
 )
 from kafka2hive.model.offsets import TopicPartition
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, WAREHOUSE, location_of
+from tests.simulation.topic import RECORD_BYTES
 
 KEEP = 2
 
@@ -84,6 +85,10 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
     )
 
 
+WAITING = Flush(1.0, 20 * RECORD_BYTES, max_interval_seconds=60.0, min_bytes=6 * RECORD_BYTES)
+"""A table that waits for six records, and a process sleeps for up to 20 s."""
+
+
 def _refusing_late(rule: TableRule, version: int) -> TableRule:
     if rule.completion is None:
         return rule
@@ -92,13 +97,20 @@ def _refusing_late(rule: TableRule, version: int) -> TableRule:
 
 @cache
 def map_of(
-    service: str, version: int, moved: tuple[tuple[str, str], ...] = (), refuses_late: bool = False
+    service: str,
+    version: int,
+    moved: tuple[tuple[str, str], ...] = (),
+    refuses_late: bool = False,
+    waits: bool = False,
 ) -> ServiceMap:
     """Return a service's map in this version.
 
     `moved` has the tables with another location than at the beginning. If `refuses_late`, late rows are dead letters.
+    If `waits`, tables are due as small tables with `flush.max_interval` are.
     """
-    rules = (rule_of(table, topics, version) for table, topics in TABLES[service].items())
+    rules = [rule_of(table, topics, version) for table, topics in TABLES[service].items()]
+    if waits:
+        rules = [replace(rule, flush=WAITING) for rule in rules]
     return ServiceMap(
         service=service,
         kafka=KafkaOptions((), "group", commit_group=False),
