@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from io import BytesIO
 
 import pyarrow as pa
@@ -200,7 +201,7 @@ class ParquetReader:
         self._data = data
         self._footer = pq.read_metadata(BytesIO(data))
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return schema_in_microseconds(self._file().schema_arrow)
 

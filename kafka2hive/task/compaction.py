@@ -151,10 +151,11 @@ class UnitWriter:
 
     def _batches(self, reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
         try:
-            for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
+            schema = reader.schema
+            for batch in reader.batches(schema.names, _BATCH_ROWS):
                 self._progress()
                 # a reader may return texts as dictionaries, but an encoder takes the types of the schema
-                yield from pa.Table.from_batches([batch]).cast(reader.schema).to_batches()
+                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
         except UNREADABLE as error:
             raise _unreadable(path, error) from error
 
