@@ -86,7 +86,7 @@ class Decoder(Protocol):
     def decode(self, values: "pa.BinaryArray") -> Decoded:
         """Decode one batch of at most ~50,000 messages and ~64 MB, without nulls.
 
-        A message that cannot be decoded is rejected; it must not raise.
+        The decoder must reject a message that it cannot decode, and must not raise.
         """
         ...
 
@@ -181,7 +181,7 @@ class OpenBucket:
 
     `values` maps partition columns to values, None for Hive's default partition. `end` is the first moment after the period
     of the path, None if the path has no time. `opened_at` is when the first of these files was committed; `files` and
-    `rows` count those since then. Times are aware and in UTC.
+    `rows` count what was committed since then. Times are aware and in UTC.
     """
 
     values: Mapping[str, str | None]

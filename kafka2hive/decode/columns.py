@@ -45,7 +45,7 @@ def check_columns(spec: DecoderSpec) -> None:
     schema = spec.schema
     if len(schema) == 0 or len(set(schema.names)) != len(schema):
         raise ValueError(
-            f"format {spec.format} needs columns with distinct names, the table has: {schema.names}"
+            f"format {spec.format} needs columns with distinct names, but the table has: {schema.names}"
         )
     for field in schema:
         hive_type_of(field.type)  # raises HiveTypeError

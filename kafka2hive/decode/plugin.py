@@ -49,7 +49,7 @@ def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
         return f"decode gave {type(decoded).__name__} instead of Decoded"
     if not isinstance(decoded.rows, pa.RecordBatch) or not decoded.rows.schema.equals(schema):
         got = getattr(decoded.rows, "schema", type(decoded.rows).__name__)
-        return f"rows have the schema ({_on_a_line(got)}), the table's is ({_on_a_line(schema)})"
+        return f"rows have the schema ({_on_a_line(got)}), but the table's is ({_on_a_line(schema)})"
     try:
         decoded.rows.validate(full=True)
     except pa.ArrowInvalid as error:

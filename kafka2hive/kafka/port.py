@@ -22,7 +22,7 @@ class TopicView:
     partitions: tuple[int, ...]
 
     def topic_partitions(self) -> tuple[TopicPartition, ...]:
-        """Return every topic partition of the topic, by number."""
+        """Return the topic partitions of the topic, in the order of their numbers."""
         return tuple(TopicPartition(self.name, number) for number in self.partitions)
 
     def after(self, earlier: "TopicView | None") -> "TopicView":
@@ -52,7 +52,10 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """Settings of one topic; None means unknown. `retention_ms` -1 means for ever; `may_read` is about this client."""
+    """Settings of one topic; None means unknown.
+
+    A `retention_ms` of -1 means for ever. `may_read` says whether this client may read the topic.
+    """
 
     retention_ms: int | None = None
     cleanup_policy: str | None = None
@@ -72,7 +75,7 @@ def any_topic(_topic: str) -> bool:
 
 
 class GroupCommits(Protocol):
-    """Sets the offsets of one consumer group, any number of times."""
+    """Sets the offsets of one consumer group, any number of times; `commit` returns True if Kafka took all of them."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool: ...
 

@@ -134,7 +134,7 @@ def refuse_changed_location(state: Snapshot, location: str) -> None:
             "ledger.location_changed",
             f"{state.table}: the map says {location}, but the ledger's files are in {state.location}",
             "set the old location in the map; or, to write new files to the new location and leave visible files in place,"
-            f" `kafka2hive recover --table {state.table} --accept-location {state.table}`."
+            f" type `kafka2hive recover --table {state.table} --accept-location {state.table}`."
             " Before that command, repair lost files (`recover --refetch PATH` with the old location in the map); and for"
             " each Hive partition that will get more records, copy its files to the new location and run ALTER TABLE .."
             " PARTITION (..) SET LOCATION, because its new rows would be hidden otherwise (hive.misplaced)",

@@ -136,7 +136,7 @@ class _Comparison:
         elif self._is_avro and (faults := list(avro_faults(field.name, field.type))):
             self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
         elif not _NAME.fullmatch(field.name):
-            self.lost.append(f"{field.name[:140]} is not a name of a column")
+            self.lost.append(f"{field.name[:140]} cannot be the name of a column")
         else:
             self.columns.append(Column(field.name, field.type))
             self._taken[field.name.lower()] = f"field {field.name}"
@@ -151,7 +151,7 @@ class _Comparison:
                     self.columns.append(Column(column.name, hive_type_of(wider), column.path))
                 self.lost += field.notes
                 return
-        self.lost += _lacking(
+        self.lost += _parts_without_column(
             path=field.name,
             written=parse_hive_type(kind),
             source=source,
@@ -160,20 +160,20 @@ class _Comparison:
         )
 
 
-def _lacking(
+def _parts_without_column(
     path: str, written: pa.DataType, source: SourceTree, columns: Sequence[Column], spelling: Spelling
 ) -> Iterator[str]:
     """Yield descriptions of the parts of a field that no column takes, if columns take the whole field or a part of it."""
     if source.columns:
         column = columns[source.columns[0]]
-        yield from _not_held(path, written, parse_hive_type(column.type), spelling)
+        yield from _parts_not_held(path, written, parse_hive_type(column.type), spelling)
     elif pa.types.is_struct(written):
         for inner in written:
             inner_source = source.inner.get(spelling(inner.name))
             if inner_source is None:
                 yield f"no column for {path}.{inner.name} {hive_type_of(inner.type)}"
             else:
-                yield from _lacking(
+                yield from _parts_without_column(
                     path=f"{path}.{inner.name}",
                     written=inner.type,
                     source=inner_source,
@@ -182,24 +182,24 @@ def _lacking(
                 )
 
 
-def _not_held(path: str, written: pa.DataType, held: pa.DataType, spelling: Spelling) -> Iterator[str]:
+def _parts_not_held(path: str, written: pa.DataType, held: pa.DataType, spelling: Spelling) -> Iterator[str]:
     if pa.types.is_list(written) and pa.types.is_list(held):
-        yield from _not_held(f"{path}[]", written.value_type, held.value_type, spelling)
+        yield from _parts_not_held(f"{path}[]", written.value_type, held.value_type, spelling)
     elif pa.types.is_map(written) and pa.types.is_map(held):
-        yield from _not_held(f"{path}{{}}", written.item_type, held.item_type, spelling)
+        yield from _parts_not_held(f"{path}{{}}", written.item_type, held.item_type, spelling)
     elif pa.types.is_struct(written) and pa.types.is_struct(held):
         members = {spelling(member.name): member.type for member in held}
         for inner in written:
             if (member := members.get(spelling(inner.name))) is None:
                 yield f"no field for {path}.{inner.name} {hive_type_of(inner.type)}"
             else:
-                yield from _not_held(f"{path}.{inner.name}", inner.type, member, spelling)
+                yield from _parts_not_held(f"{path}.{inner.name}", inner.type, member, spelling)
     elif (
         is_wider(hive_type_of(written), hive_type_of(held))
         and written != held
         and not pa.types.is_string(written)
     ):
-        yield f"{path} is {hive_type_of(written)}, its column {hive_type_of(held)}"
+        yield f"{path} is {hive_type_of(written)}, but its column is {hive_type_of(held)}"
 
 
 class WriterFieldsCheck:

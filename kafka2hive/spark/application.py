@@ -198,7 +198,7 @@ def upload(files: FileSystem, source: Path, target: str) -> bool:
         raise ServiceUnavailable(
             "submit.upload",
             f"the pack cannot be copied to {target}: {error}",
-            "correct the rights or free space; or upload it yourself, and submit with --pack hdfs://..",
+            "correct the permissions, or free space; or upload it yourself, and submit with --pack hdfs://..",
         ) from error
     return True
 

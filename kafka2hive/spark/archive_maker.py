@@ -73,7 +73,7 @@ def _failed(reason: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "spark.archive",
         f"there is no class archive: {reason}",
-        "`run` works without it, only its start costs more; XDG_CACHE_HOME chooses another directory",
+        "`run` works without it, but its start costs more CPU time; XDG_CACHE_HOME chooses another directory",
     )
 
 

@@ -1,6 +1,6 @@
-"""The class data sharing archive of Spark's driver JVM: its directory, its name, and the JVM options that use it.
+"""Find the class data sharing archive of Spark's driver JVM, and name the JVM options that use it.
 
-It is in `$XDG_CACHE_HOME/kafka2hive` or `~/.cache/kafka2hive`, a cache whose files may be deleted at any time.
+The archive is in `$XDG_CACHE_HOME/kafka2hive` or `~/.cache/kafka2hive`, a cache whose files may be deleted at any time.
 Its name has a digest of what it depends on, and its length, because Java crashes on a truncated archive. Java itself checks
 its own build and the class path with the size and time of each jar, and ignores an archive that does not match
 (docs/adr/0011-class-archive.md).
@@ -127,7 +127,7 @@ def _is_sound(stem: Path, file: Path) -> bool:
 
 
 def _sizes_and_times(folder: Path) -> Iterable[str]:
-    """Yield the jars in the directory's own order, which is the order of the class path."""
+    """Yield each jar's name, size and time in the directory's own order, which is the order of the class path."""
     for entry in os.scandir(folder):
         status = entry.stat()
         yield f"{entry.name} {status.st_size} {int(status.st_mtime)}"

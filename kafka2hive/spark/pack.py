@@ -128,7 +128,9 @@ def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> PackRe
             message = f"there is no room for {out}: about 150 MB are needed"
             raise ConfigError("pack.no_room", message, "free space, or name another directory") from error
         message = f"{error.filename or out} cannot be written or read: {error.strerror}"
-        raise ConfigError("pack.unwritable", message, "correct its rights, or name another file") from error
+        raise ConfigError(
+            "pack.unwritable", message, "correct its permissions, or name another file"
+        ) from error
     return PackResult(out, pack, len(files), content_bytes)
 
 

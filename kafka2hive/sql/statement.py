@@ -40,7 +40,7 @@ _WIDER = {
 }
 """Types that are widened implicitly. A timestamp becomes the wall clock of the session's zone, which is the table's."""
 _REASONS = {
-    "Aggregate": "it aggregates many records to one row",
+    "Aggregate": "it aggregates many records into one row",
     "Distinct": "DISTINCT drops records that equal others",
     "Deduplicate": "it drops records that equal others",
     "Generate": "it makes several rows of one record (explode, LATERAL VIEW)",
@@ -163,12 +163,12 @@ def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame
     for column in columns.fields:
         numbers = by_name.pop(column.name.lower(), [])
         if len(numbers) != 1:
-            faults.append(f"{column.name} is {'in it twice' if numbers else 'missing'}")
+            faults.append(f"{column.name} {'occurs more than once' if numbers else 'is missing'}")
             continue
         present = fields[numbers[0]].dataType
         if not fits(present, column.dataType):
             faults.append(
-                f"{column.name} is {present.simpleString()}, the table's is {column.dataType.simpleString()}"
+                f"{column.name} is {present.simpleString()}, but the table's is {column.dataType.simpleString()}"
             )
         result.append(sf.col(f"c{numbers[0]}").cast(column.dataType).alias(column.name))
     faults += [f"{fields[numbers[0]].name} is not a column of the table" for numbers in by_name.values()]

@@ -320,7 +320,7 @@ class HdfsFileSystem:
                 seconds=self._call_seconds,
             )
         except StorageError as error:
-            raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
+            raise Unavailable(path, f"it is unknown whether the NameNode is active: {error}") from None
 
     def _session(self) -> HdfsSession:
         """Return this process's session; if two threads create one each, the first is kept."""

@@ -185,9 +185,9 @@ def test_coordinates_that_are_made_up_are_refused(records: DataFrame) -> None:
     [
         ("SELECT n FROM records", "n bigint, m bigint", "m is missing"),
         ("SELECT n, name FROM records", "n bigint", "name is not a column of the table"),
-        ("SELECT n, n + 1 AS n FROM records", "n bigint", "n is in it twice"),
-        ("SELECT name AS n FROM records", "n bigint", "n is string, the table's is bigint"),
-        ("SELECT n FROM records", "n int", "n is bigint, the table's is int"),
+        ("SELECT n, n + 1 AS n FROM records", "n bigint", "n occurs more than once"),
+        ("SELECT name AS n FROM records", "n bigint", "n is string, but the table's is bigint"),
+        ("SELECT n FROM records", "n int", "n is bigint, but the table's is int"),
         ("SELECT CAST(n AS decimal(12,3)) AS n FROM records", "n decimal(12,2)", "n is decimal(12,3)"),
     ],
 )

@@ -20,7 +20,7 @@ WRONG = {
     "arguments": ("SELECT n, upper(name, 1) AS name FROM records", "", "sql", "requires 1 parameters"),
     "missing": ("SELECT n FROM records", "", "sql", "name is missing"),
     "more": ("SELECT n, name, tags FROM records", "", "sql", "tags is not a column of the table"),
-    "types": ("SELECT n, tags AS name FROM records", "", "sql", "name is array<string>, the table's is string"),
+    "types": ("SELECT n, tags AS name FROM records", "", "sql", "name is array<string>, but the table's is string"),
     "count": ("SELECT count(*) AS n, 'x' AS name FROM records", "", "sql", "it aggregates"),
     "exploded": ("SELECT n, explode(tags) AS name FROM records", "", "sql", "several rows of one record"),
     "distinct": ("SELECT DISTINCT n, name FROM records", "", "sql", "DISTINCT drops"),

@@ -161,7 +161,7 @@ class HiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class RegistryOptions:
-    """The schema registry of the tables with format avro or protobuf.
+    """The schema registry of the tables with `format` or `key_format` avro or protobuf.
 
     References in it are already resolved. Its secrets are never printed.
     """

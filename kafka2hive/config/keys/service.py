@@ -145,7 +145,9 @@ class ServiceKeys:
     ] = None
     registry: Annotated[
         RegistryOptions | None,
-        Key("Schema registry of tables with `format: avro` or `protobuf`, [below](#registry)."),
+        Key(
+            "Schema registry of tables with `format` or `key_format` `avro` or `protobuf`, [below](#registry)."
+        ),
     ] = None
     spark: Annotated[SparkOptions, Key("The Spark session, [below](#spark).")] = SparkOptions()
     trigger_seconds: Annotated[

@@ -53,7 +53,7 @@ make = AvroDecoder.make
 
 
 def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
-    """Return by column number the form of columns whose values are nanoseconds of this form, in every branch that fills them."""
+    """Return the numbers of the columns that only nanosecond times of one form fill, each with this form."""
     forms: dict[int, set[TimeForm | None]] = {}
     for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):

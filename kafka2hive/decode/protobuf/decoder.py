@@ -51,7 +51,8 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         if name is None:
             shown = ", ".join(map(str, head.indexes))
             return Reason(
-                "protobuf.frame", f"the schema of id {schema_id} has no certain message type at {shown}"
+                "protobuf.frame",
+                f"the schema of id {schema_id} has no message type at the indexes {shown}, or more than one",
             )
         if self._check is not None:
             self._check.protobuf(schema_id, schema, name)
@@ -62,7 +63,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         if not hint and self._wire.indexes != "unsigned":
             hint = "; protobuf_indexes: unsigned reads those without zigzag"
         return Reason(
-            "protobuf.frame", f"no indexes of a message can be read after the schema's id {schema_id}{hint}"
+            "protobuf.frame", f"the message's indexes cannot be read after the schema's id {schema_id}{hint}"
         )
 
     def _resolve(
@@ -98,7 +99,7 @@ make = ProtobufDecoder.make
 
 
 def finer_times(protobuf_plan: ProtobufPlan) -> dict[int, TimeForm]:
-    """Return by column number the form of columns whose values are written in nanoseconds or as days."""
+    """Return the numbers of the columns whose values are nanoseconds or days, each with the form of its values."""
     forms = {number: _form(value) for number, value in _columns(protobuf_plan.root)}
     return {number: form for number, form in forms.items() if form is not None}
 

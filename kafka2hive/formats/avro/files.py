@@ -148,7 +148,7 @@ def _batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     try:
         columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     except (ValueError, OverflowError) as error:
-        raise pa.ArrowInvalid(f"not what was written: {error!r}") from error
+        raise pa.ArrowInvalid(f"these bytes are not what was written: {error!r}") from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -27,7 +27,7 @@ def read_nullable(read: Read) -> Read:
     def read_branch(cursor: ByteCursor) -> Any:
         branch = cursor.long()
         if branch not in (0, 1):
-            raise pa.ArrowInvalid(f"a union of two has no type {branch}")
+            raise pa.ArrowInvalid(f"a union of two types has no branch {branch}")
         return read(cursor) if branch else None
 
     return read_branch
@@ -101,13 +101,13 @@ def encoder(library: Any = LIBRARY) -> Encode:
 
 
 def decode(data: bytes, rows: int, schema: pa.Schema) -> list[dict[str, Any]]:
-    """Return all rows of a block, each as a dict by column. Raises pa.ArrowInvalid if it is damaged."""
+    """Return all rows of a block, each as a dict by column. Raises pa.ArrowInvalid if the block is damaged."""
     columns = [(field.name, read_nullable(reader_of(field.type))) for field in schema]
     cursor = ByteCursor(data)
     try:
         decoded = [{name: read(cursor) for name, read in columns} for _ in range(rows)]
     except (ValueError, KeyError, OverflowError, ArithmeticError) as error:
-        raise pa.ArrowInvalid(f"not what was written: {error!r}") from error
+        raise pa.ArrowInvalid(f"these bytes are not what was written: {error!r}") from error
     if cursor.at < len(data):
         raise pa.ArrowInvalid("a block holds more than its rows")
     return decoded

@@ -30,7 +30,7 @@ def text_rows(
             values = [None if row[place] is None else convert(row[place]) for row in rows]
             arrays.append(pa.array(values, field.type))
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
-        raise pa.ArrowInvalid(f"not what was written: {error}") from error
+        raise pa.ArrowInvalid(f"the text is not what was written: {error}") from error
     return pa.RecordBatch.from_arrays(arrays, schema=chosen)
 
 
@@ -39,7 +39,7 @@ def field_count(line: bytes, options: TextOptions) -> int:
     try:
         return len(_FieldReader(options).fields(line.decode()))
     except ValueError as error:
-        raise pa.ArrowInvalid(f"not what was written: {error}") from error
+        raise pa.ArrowInvalid(f"the text is not what was written: {error}") from error
 
 
 class _FieldReader:

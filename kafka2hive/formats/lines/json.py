@@ -32,7 +32,7 @@ def json_rows(lines: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
             pa.array([convert(one.get(name)) for one in objects], kind) for name, kind, convert in converters
         ]
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise pa.ArrowInvalid(f"not what was written: {error}") from error
+        raise pa.ArrowInvalid(f"the text is not what was written: {error}") from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -41,7 +41,7 @@ def json_names(line: bytes) -> list[str]:
     try:
         return list(json.loads(line))
     except (ValueError, TypeError) as error:
-        raise pa.ArrowInvalid(f"not what was written: {error}") from error
+        raise pa.ArrowInvalid(f"the text is not what was written: {error}") from error
 
 
 def _or_none(convert: Convert) -> Convert:

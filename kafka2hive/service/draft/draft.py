@@ -1,4 +1,4 @@
-"""`kafka2hive sample`: a map drafted from topics' newest records, and tested by decoding them. Writes nothing."""
+"""`kafka2hive sample` drafts a map from topics' newest records, and tests it by decoding them. It writes nothing."""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""Rolling forward what earlier runs left, and the repairs an operator asks for."""
+"""Roll forward what earlier runs left, and carry out the repairs that an operator asks for."""

@@ -1,4 +1,4 @@
-"""`kafka2hive compact`: writes the small files of complete partitions again and moves the partitions to their homes.
+"""`kafka2hive compact` rewrites the small files of complete partitions and moves the partitions to their homes.
 
 If a live run owns the table, the run gets an order to do it. Otherwise the command does it itself, without Spark and a JVM.
 """

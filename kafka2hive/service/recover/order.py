@@ -160,7 +160,7 @@ def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
         raise ConfigError(
             "order.no_ledger",
             f"{table} has no ledger yet, so no order can be given for it: nothing was changed",
-            f"kafka2hive init --table {table}",
+            "type `kafka2hive init`, which creates the ledgers of the map's tables",
         )
     state = look(wiring.ports.files, present[table]).state
     if state.service != wiring.map.service:

@@ -1,4 +1,4 @@
-"""The parts of a run except Spark: built once, before anything is read or changed."""
+"""Build the parts of a run, except Spark. They are built once, before anything is read or changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ class RunParts:
     metrics: ServiceMetrics
     watcher: EpochWatcher
     columns: ColumnWatch
-    unmapped: UnmappedFieldsWatch
-    changed: ChangedValuesWatch
+    unmapped_fields: UnmappedFieldsWatch
+    changed_values: ChangedValuesWatch
     follower: GroupFollower | None
     liveness: Liveness
     decoder: DecoderInUse
@@ -55,8 +55,8 @@ class RunParts:
             epochs=[
                 self.watcher.epoch,
                 self.columns,
-                self.unmapped,
-                self.changed,
+                self.unmapped_fields,
+                self.changed_values,
                 DecoderWatch(self.decoder),
                 FutureWatch(),
             ],
@@ -107,8 +107,8 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         metrics=metrics,
         watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
         columns=ColumnWatch(metrics),
-        unmapped=UnmappedFieldsWatch(metrics, wiring.ports.clock),
-        changed=ChangedValuesWatch(metrics),
+        unmapped_fields=UnmappedFieldsWatch(metrics, wiring.ports.clock),
+        changed_values=ChangedValuesWatch(metrics),
         follower=GroupFollower(kafka, group, wiring.background) if group else None,
         liveness=Liveness(wiring, wiring.new_owner(), str(decoder), metrics.health),
         decoder=decoder,

@@ -64,7 +64,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Failures:
-    """How often a partition could not be compacted in succession, when it is tried again, and why it failed last."""
+    """How often in succession a partition could not be compacted, when it is tried again, and why it failed last."""
 
     times: int = 0
     until: float = 0.0
@@ -375,7 +375,7 @@ class Compactions:
         failures.times += 1
         failures.until = self._clock.monotonic() + wait
         options = table.rule.compact
-        again, when = ", which is tried again", f", it is tried again in {wait:.0f} s"
+        again, when = ", and is tried again", f", and is tried again in {wait:.0f} s"
         if options is None or not options.share:
             again = when = ""
         failures.text = f"{path} could not be compacted{again}: {error}"

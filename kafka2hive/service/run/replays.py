@@ -105,7 +105,7 @@ class Replays:
     def begin(self, table: Table, order: Order) -> None:
         """Begin the order, unless an order of the table is under way. Must not be called during an epoch.
 
-        An order that cannot be done is recorded as refused. Raises as `TableSteps.carry_out` does.
+        An order that cannot be done is recorded as refused. Raises the errors of `TableSteps.carry_out`.
         """
         assert isinstance(order.instruction, ReplayLetters)
         if table.name in self._works:
@@ -252,8 +252,8 @@ class Replays:
     def publish(self, table: Table, manifests: Sequence[TableManifest]) -> None:
         """Commit the results of the table's batch, or end the order if its tasks failed.
 
-        Raises as `TableSteps.publish` does, and ServiceUnavailable if the file system did not answer a task; then the batch is
-        repeated after the table's records.
+        Raises the errors of `TableSteps.publish`. Raises ServiceUnavailable if the file system did not answer a task; then the
+        batch is repeated after the table's records.
         """
         work = self._works[table.name]
         planned, work.in_flight = work.in_flight, {}

@@ -120,7 +120,11 @@ def test_a_task_decodes_and_buckets_by_plug_ins() -> None:
         (table(wrong="made"), "plugin.failed", "kafka2hive.decoders numbers: OSError: no licence"),
         (table(wrong="raises"), "plugin.failed", "kafka2hive.decoders numbers: KeyError: 'b'"),
         (table(wrong="exits"), "plugin.failed", "kafka2hive.decoders numbers: SystemExit: 3"),
-        (table(wrong="schema"), "plugin.result", "rows have the schema (n int32), the table's is (n int64)"),
+        (
+            table(wrong="schema"),
+            "plugin.result",
+            "rows have the schema (n int32), but the table's is (n int64)",
+        ),
         (table(wrong="loses"), "plugin.result", "5 messages, but the result names 4 of them"),
         (table(name="number"), "plugin.missing", "no package offers number in kafka2hive.decoders"),
         (table(name="gone"), "plugin.failed", "AttributeError"),

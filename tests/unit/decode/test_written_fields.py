@@ -156,7 +156,7 @@ def test_the_maps_own_columns_stay_and_what_they_leave_out_is_named() -> None:
     result = found(settings, schema)
     assert result.columns == ()
     assert result.lost == (
-        "n is bigint, its column int",
+        "n is bigint, but its column is int",
         "no field for s.b string",
         "no field for l[].y int",
     )
