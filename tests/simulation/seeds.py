@@ -229,7 +229,7 @@ SEEDS = {
     "a draft may take rows that have expired, and a task does": 2,
     "a partition is dropped, and what has expired is not recorded": 2,
     "files are deleted as soon as Hive has dropped the partition": 2,
-    "files are deleted although a look has met the partition in Hive": 2,
+    "files are deleted although a look has met the partition in Hive": 55,
     "the time of a dropped partition runs on when it is back": 2,
     "a partition that is back is dropped again before the snapshot that stops its time": 2,
     "a dropped partition is cleared before its files are deleted": 2,
