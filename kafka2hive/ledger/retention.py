@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
@@ -25,9 +26,9 @@ from kafka2hive.storage.port import FileStatus, StorageError, children
 
 KEEP_SECONDS = 86_400.0
 """How long the files stay after Hive has dropped their partition: a query that began before may still read them."""
-FRESH_SECONDS = 60.0
+FRESH_SECONDS = 600.0
 """How long a look counts that has not found a partition: somebody may add it to Hive at any moment."""
-MOST_DROPPED = 200
+MOST_DROPPED = 1_000
 """How many dropped partitions a snapshot may list: every epoch repeats each line until the files are deleted."""
 
 
@@ -177,11 +178,15 @@ class Retention:
         self._success_file = success_file
         self._keep_seconds = keep_seconds
 
+    @property
+    def room(self) -> int:
+        """How many more partitions may be dropped now."""
+        return max(MOST_DROPPED - len(self.owned.state.dropped), 0)
+
     def expire(self, before_ms: int, homes: Iterable[HivePartition]) -> frozenset[HivePartition]:
         """Record what has expired, and drop `homes` from now on, at most MOST_DROPPED at a time (E2). Return the dropped ones."""
         state = self.owned.state
-        room = max(MOST_DROPPED - len(state.dropped), 0)
-        dropped = frozenset(sorted(homes)[:room])
+        dropped = frozenset(islice(homes, self.room))
         if dropped or before_ms > state.expired_before_ms:
             self._publish(Expiry(expired_before_ms=before_ms, dropped=dropped))
         return dropped

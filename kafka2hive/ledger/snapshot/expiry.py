@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kafka2hive.ledger.snapshot.change import Expiry
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.snapshot import DroppedPartition, EventBounds, Snapshot
 
@@ -62,8 +63,15 @@ def _after_look(each: DroppedPartition, change: Expiry) -> DroppedPartition:
 
 
 def refuse_filled(after: Snapshot) -> None:
-    """Raise NotExpired if the epoch has data files for a dropped partition: they would be hidden, and never deleted."""
+    """Raise TableError if the epoch has data files for a dropped partition: they would be hidden, and never deleted.
+
+    This happens only if the map's time zone was changed, so that a period that had expired ends later now.
+    """
     paths = {each.partition.path for each in after.dropped}
     for file in after.files if paths else ():
         if file.kind is not FileKind.DEAD_LETTER and file.hive_partition.path in paths:
-            raise NotExpired(f"{after.table}: {file.final} is for a dropped partition")
+            raise TableError(
+                "retain.filled",
+                f"{after.table}: {file.final} is for a dropped partition, whose files are being deleted",
+                "undo the change of bucket.zone, or wait until the partition's files are deleted; the records stay in Kafka",
+            )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.retention import FRESH_SECONDS, Removal, Retention, is_over, look_for_dropped
+from kafka2hive.ledger.retention import FRESH_SECONDS, MOST_DROPPED, Removal, Retention, is_over
 from kafka2hive.ledger.snapshot.change import Expiry
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import HivePartition
@@ -24,6 +24,8 @@ EXPIRY_SECONDS = 3600.0
 """How often a table's expired partitions are listed; the recorded time moves by at least as much."""
 MOST_DELETES = 1_000
 """After so many files, the rest is deleted in the next round, so that no epoch waits long."""
+RETRY_SECONDS = 60.0
+"""How long after a listing that failed the next one is tried."""
 MOST_WARNINGS = 5
 WARNED_BY = "retention"
 
@@ -33,7 +35,7 @@ class _Progress:
     """One table's progress in this run.
 
     - `listed_at`: when the expired partitions were listed last, or when the run began (monotonic seconds).
-    - `waits`: partitions may have expired that could not be dropped then.
+    - `waits`: partitions may have expired that could not be dropped then. `failed`: the listing failed.
     - `looks`: looks in Hive that are not recorded yet.
     - `absent`: the partitions that a look did not find, and when it began (Unix seconds).
     - `kept`, `refused` and `foreign`: why partitions stay, are still in Hive, or leave directories behind, as warnings.
@@ -41,6 +43,7 @@ class _Progress:
 
     listed_at: float
     waits: bool = True
+    failed: bool = False
     looks: list[DroppedLooked] = field(default_factory=list)
     absent: dict[HivePartition, float] = field(default_factory=dict)
     refused: dict[HivePartition, str] = field(default_factory=dict)
@@ -61,11 +64,16 @@ class RunningRetention:
         """Keep a look in Hive until `keep` records it."""
         self._of(event.table).looks.append(event)
 
+    def forget(self, table: str) -> None:
+        """Forget the looks for a table that this run does not serve any more."""
+        progress = self._of(table)
+        progress.looks, progress.absent = [], {}
+
     def has_work(self, table: Table) -> bool:
         """Return whether `keep` would do anything. Asks nobody."""
         progress = self._progress.get(table.name)
         looked = progress is not None and (progress.looks or progress.absent)
-        return bool(looked) or self._is_listing_due(table) or self._is_without_hive(table)
+        return bool(looked) or self._is_listing_due(table)
 
     def keep(self, table: Table, publish: Callable[[Expiry], OwnedLedger]) -> None:
         """Record what has expired and the looks in Hive, and delete the files whose time is over. Raises as `publish`.
@@ -79,9 +87,6 @@ class RunningRetention:
         if self._is_listing_due(table):
             self._expire(table, progress, work)
         now = self._clock.epoch_ms() / 1000
-        if self._is_without_hive(table):
-            homes = [each.partition for each in table.owned.state.dropped]
-            progress.looks = [DroppedLooked(table.name, look_for_dropped(None, homes), now)]
         while progress.looks:
             event = progress.looks.pop(0)
             _note(progress, event)
@@ -100,34 +105,38 @@ class RunningRetention:
             return False
         state, progress = table.owned.state, self._progress.get(table.name, _Progress(self._began))
         before_ms = expired_before(table.rule, state, self._clock.epoch_ms())
-        if before_ms - state.expired_before_ms >= EXPIRY_SECONDS * 1000:
-            return True
         since = self._clock.monotonic() - progress.listed_at
+        if before_ms - state.expired_before_ms >= EXPIRY_SECONDS * 1000:
+            return not progress.failed or since >= RETRY_SECONDS
         return bool(before_ms) and progress.waits and since >= EXPIRY_SECONDS
-
-    def _is_without_hive(self, table: Table) -> bool:
-        """Return whether Hive never learns of the table, and one of its dropped partitions can go on."""
-        if self._wiring.map.hive is not None:
-            return False
-        now = self._clock.epoch_ms() / 1000
-        return any(not each.gone_since or is_over(each, now) for each in table.owned.state.dropped)
 
     def _expire(self, table: Table, progress: _Progress, work: Retention) -> None:
         progress.listed_at = self._clock.monotonic()
         try:
-            expired = Expired.of(self._wiring, table.rule, table.owned.state, table.owned.ledger.certified)
+            ledger = table.owned.ledger
+            expired = Expired.of(self._wiring, table.rule, ledger.state, ledger.certified, work.room)
         except ServiceUnavailable as error:
-            log.warning("%s: what has expired is not known: %s", table.name, error, extra=RECURRING)
+            progress.failed = True
+            progress.kept = (f"what has expired is not known: {error.message}",)
+            log.warning("%s: %s", table.name, progress.kept[0], extra=RECURRING)
             return
+        progress.failed, progress.foreign = False, ()
         ready = [each.partition for each in expired.partitions if not each.waits]
         dropped = work.expire(expired.before_ms, ready)
         dropping = {line.partition for line in work.owned.state.dropped}
-        progress.waits = any(each.partition not in dropping for each in expired.partitions)
+        left = expired.more + sum(
+            not each.waits and each.partition not in dropping for each in expired.partitions
+        )
+        progress.waits = bool(left) or any(each.partition not in dropping for each in expired.partitions)
         progress.kept = tuple(
             f"{each.partition.path} has expired and stays: {each.waits}"
             for each in expired.partitions
             if each.foreign
         )
+        if left:
+            progress.kept += (
+                f"at least {counted(left, 'expired partition')} wait: {MOST_DROPPED:,} are dropped at a time",
+            )
         if dropped:
             paths = sorted(each.path for each in dropped)
             named = paths[0] if len(paths) == 1 else f"{paths[0]} to {paths[-1]}"

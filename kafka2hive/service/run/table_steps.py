@@ -73,6 +73,7 @@ class TableSteps:
         self._deleted_at = self._looked_at
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
         self._retention = RunningRetention(wiring)
+        self._dropping: set[str] = set()
 
     def map_tables(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
         """Do `work` for the tables in parallel. Return the results of the tables for which it succeeded."""
@@ -160,6 +161,7 @@ class TableSteps:
 
     def apply_registrar_events(self) -> None:
         """Apply the registrar's events since the last call to the tables."""
+        self._forget_dropped()
         for event in self._registrar.take_events():
             match event:
                 case RegisteredInHive(partitions):
@@ -183,6 +185,17 @@ class TableSteps:
         state = table.owned.state
         self._registrar.watch(table.name, watched_partitions(state), counted_partitions(state))
         self._registrar.drop(table.name, {each.partition: bool(each.gone_since) for each in state.dropped})
+        if state.dropped:
+            self._dropping.add(table.name)
+
+    def _forget_dropped(self) -> None:
+        """Let the registrar drop nothing for tables that this run does not own any more, or that are stopped (E5)."""
+        for name in self._dropping.copy():
+            table = self._owned_tables.tables.get(name)
+            if table is None or table.needs_manual_action or isinstance(table.ownership, Unowned):
+                self._dropping.discard(name)
+                self._registrar.drop(name, {})
+                self._retention.forget(name)
 
     def _note_looks(self, event: LocationsLooked) -> None:
         for name in {partition.table for partition in event.right | event.put_back}:

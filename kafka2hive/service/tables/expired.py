@@ -1,5 +1,6 @@
 """The partitions of a table that have expired, by the map's `retain`: rules E1 and E2 of docs/protocol.md."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,9 @@ from kafka2hive.service.tables.ledgers import no_answer_about
 from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, StorageError, children
+
+_SLICE = 200
+"""How many partitions are listed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,14 @@ class ExpiredPartition:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none)."""
+    """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none).
+
+    The partitions are in the order in which their periods ended. `more` that may be dropped were not listed.
+    """
 
     before_ms: int
     partitions: tuple[ExpiredPartition, ...]
+    more: int = 0
 
     @property
     def before_text(self) -> str:
@@ -49,8 +57,12 @@ class Expired:
         rule: TableRule,
         state: Snapshot,
         certified: frozenset[HivePartition] | None = None,
+        most: float = math.inf,
     ) -> "Expired":
-        """List the homes of the table's partitions. `certified` is as in reasons_to_keep. Raises ServiceUnavailable."""
+        """List the homes of the table's partitions, until `most` of them may be dropped.
+
+        `certified` is as in reasons_to_keep. Raises ServiceUnavailable.
+        """
         before_ms = expired_before(rule, state, wiring.ports.clock.epoch_ms())
         if not before_ms:
             return Expired(0, ())
@@ -60,30 +72,40 @@ class Expired:
                 (HivePartition(state.table, path, f"{state.location}/{path}"), kept.get(path, ""))
                 for path in _expired_paths(wiring, rule, state.location, before_ms)
             ]
-            found = wiring.ports.concurrency.map(partial(_listed, wiring, state), expired)
+            found: list[ExpiredPartition] = []
+            while expired and sum(not each.waits for each in found) < most:
+                listed, expired = expired[:_SLICE], expired[_SLICE:]
+                slices = wiring.ports.concurrency.map(partial(_listed, wiring, state), listed)
+                found += [each for each in slices if each is not None]
         except StorageError as error:
             raise no_answer_about(state.location, error) from error
-        return Expired(before_ms, tuple(each for each in found if each is not None))
+        return Expired(before_ms, tuple(found), sum(not why for _, why in expired))
 
 
 def _expired_paths(wiring: Wiring, rule: TableRule, location: str, before_ms: int) -> Sequence[str]:
-    """Return the sorted paths of partitions with a directory whose period ended at or before `before_ms`.
+    """Return the paths of partitions with a directory whose period ended at or before `before_ms`, the earliest end first.
 
-    Directories that have only later periods below them are not listed. Raises StorageError.
+    Directories that have only later periods below them, or whose level has another name, are not listed. Raises StorageError.
     """
     bucket_path = read_bucket_path(rule.bucketing.path)
     ends = BucketEnds(bucket_path, rule.bucketing.zone)
     paths = [""]
-    for _ in bucket_path.levels:
+    for level in bucket_path.names:
         directories = [f"{location}/{path}" if path else location for path in paths]
         listings = wiring.ports.concurrency.map(partial(children, wiring.ports.files), directories)
         below = (
-            child for listing in listings for child in listing if child.is_directory and child.is_visible
+            child
+            for listing in listings
+            for child in listing
+            if child.is_directory and child.name.startswith(f"{level}=")
         )
         paths = [
             path for child in below if ends.may_have_ended(path := child.path[len(location) + 1 :], before_ms)
         ]
-    return sorted(path for path in paths if (end := ends.end_ms(path)) is not None and end <= before_ms)
+    ended = ((ends.end_ms(path), path) for path in paths)
+    return [
+        path for _, path in sorted((end, path) for end, path in ended if end is not None and end <= before_ms)
+    ]
 
 
 def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str]) -> ExpiredPartition | None:

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.dead_letters import EXPIRED, LATE, OUT_OF_RANGE
 from kafka2hive.config.keys import Bucketing
-from kafka2hive.config.keys.bucket_path import BucketEnds, BucketPath, Code, Part, PathField, read_bucket_path
+from kafka2hive.config.keys.bucket_path import (
+    BucketEnds,
+    BucketPath,
+    Code,
+    Part,
+    PathField,
+    period_of,
+    read_bucket_path,
+)
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.path import partition_path
@@ -213,8 +221,11 @@ def _time_bounds(bounds: EventBounds | None, zone: str) -> TimeBounds | None:
 
 
 def _closed_periods(bounds: EventBounds | None, path: BucketPath, zone: str) -> list[_ClosedPeriods]:
-    """Return the periods whose rows are refused; the first that has a row's partition says why."""
-    if bounds is None:
+    """Return the periods whose rows are refused; the first that has a row's partition says why.
+
+    There are none if the map's path names no periods any more.
+    """
+    if bounds is None or period_of(path) is None:
         return []
     ends = ((EXPIRED, bounds.expired_before_ms or None), (LATE, bounds.late_before_ms))
     return [_ClosedPeriods(code, path, zone, end) for code, end in ends if end is not None]

@@ -13,6 +13,7 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retention import _delete_files
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Expiry
 from kafka2hive.ledger.snapshot.expiry import NotExpired
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import DroppedPartition, EventBounds, MovedPartition, Snapshot
@@ -30,6 +31,7 @@ MAP = """
 service: s
 kafka: {{bootstrap.servers: k}}
 storage: {{uri: "file:///w"}}
+hive: {{url: "hive://h"}}
 tables:
   - {{table: db.t, topics: [t], columns: {{at: timestamp}}, retain: 10d, {more}}}
 """
@@ -78,7 +80,7 @@ def test_nothing_is_cleared_that_hive_may_have_and_nothing_fills_a_dropped_parti
     with pytest.raises(NotExpired, match="nothing has expired"):
         after(state(), Expiry(dropped=frozenset({OLD})))
     file = replace(data_file(), hive_partition=OLD, kind=FileKind.DATA)
-    with pytest.raises(NotExpired, match="dropped partition"):
+    with pytest.raises(TableError, match="dropped partition"):
         after(dropped, DataEpoch(files=(file,), accounts=(), bounds=dropped.bounds))
 
 

@@ -175,6 +175,16 @@ def test_a_period_is_late_from_its_end_on() -> None:
         assert fates(EventBounds(planned_ms=NOW, late_before_ms=closed), [ms(2026, 11, 24)], [NOW]) == [fate]
 
 
+def test_what_has_expired_refuses_nothing_once_the_path_names_no_periods() -> None:
+    bounds, path = (
+        EventBounds(planned_ms=NOW, expired_before_ms=NOW),
+        Bucketing("n={at}", BucketTime.EVENT, "at"),
+    )
+    assert fates(bounds, [ms(2026, 11, 24)], [NOW]) == ["bucket.expired"]
+    (fate,) = fates(bounds, [ms(2026, 11, 24)], [NOW], path)
+    assert fate.startswith("n=")
+
+
 # a task
 
 

@@ -1,6 +1,5 @@
 """A run drops what has expired between its epochs: rules E1 to E4 of docs/protocol.md."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +8,13 @@ from typing import Any
 import pytest
 
 from kafka2hive.ledger.retention import FRESH_SECONDS, KEEP_SECONDS, DropLook
-from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run import retention
-from kafka2hive.service.run.retention import EXPIRY_SECONDS
+from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
 from kafka2hive.service.tables.dropped import DroppedLooked
 from kafka2hive.service.tables.expired import Expired
-from kafka2hive.service.tables.registrar import NoRegistrar
 from tests.harness.cli_ledger import local, wired
 from tests.harness.epoch_loop import AtOnce, Clock, HiveAnswers, Kafka, make_loop_and_tables
 from tests.harness.values import file_name
@@ -24,10 +22,10 @@ from tests.unit.service.owned_table import restate
 
 NAME = "air.early"
 MAP = """\
-%s
+hive: {url: "hive://127.0.0.1:9"}
 defaults: {start: earliest, format: raw}
 tables:
-  - {table: air.early, topics: [early], retain: 10d, bucket: {path: "dt=%%Y-%%m-%%d"}}
+  - {table: air.early, topics: [early], retain: 10d, bucket: {path: "dt=%Y-%m-%d"}}
   - {table: air.late, topics: [late]}
 """
 DAYS = ("dt=2025-11-08", "dt=2025-11-09", "dt=2025-11-12")
@@ -48,8 +46,8 @@ class Dropping(HiveAnswers):
 class Days:
     """A run over an idle table with a file in each day."""
 
-    def __init__(self, folder: Path, hive: str = 'hive: {url: "hive://127.0.0.1:9"}') -> None:
-        real = wired(folder, MAP % hive, service="once")
+    def __init__(self, folder: Path) -> None:
+        real = wired(folder, MAP, service="once")
         self.clock = Clock()
         self.wiring = replace(real, ports=replace(real.ports, clock=self.clock))
         self.registrar = Dropping()
@@ -59,7 +57,7 @@ class Days:
             kafka,
             once=False,
             schemas=AtOnce(),
-            registrar=self.registrar if hive else NoRegistrar(),
+            registrar=self.registrar,
         )
         kafka.ends = dict.fromkeys(kafka.ends, 0)
         self.table = self.tables.tables[NAME]
@@ -166,25 +164,45 @@ def test_a_partition_with_files_of_others_waits_and_what_hive_refuses_is_a_warni
     assert not days.table.warnings["retention"]
 
 
-def test_without_hive_a_run_deletes_by_itself(tmp_path: Path) -> None:
-    days = Days(tmp_path, hive="")
-    days.plan()
-    assert all(days.lines.values())
-    days.plan(KEEP_SECONDS)
-    assert days.present() == [DAYS[2]] and days.lines == {}
-
-
-def test_a_name_node_that_does_not_list_sets_no_table_aside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_name_node_that_does_not_list_sets_no_table_aside_and_is_asked_again_a_minute_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    days = Days(tmp_path)
-    local(days.table.location).chmod(0)
-    error = ServiceUnavailable("storage.unavailable", "no answer")
-    monkeypatch.setattr(Expired, "of", lambda *arguments: (_ for _ in ()).throw(error))
-    with caplog.at_level(logging.WARNING):
+    days, tries = Days(tmp_path), list[int]()
+
+    def fail(*_: Any) -> Expired:
+        tries.append(1)
+        raise ServiceUnavailable("storage.unavailable", "no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Expired, "of", fail)
         days.plan()
-    assert "what has expired is not known" in caplog.text and days.table.aside is None
-    local(days.table.location).chmod(0o755)
+        days.plan(RETRY_SECONDS - 1)
+        assert len(tries) == 1 and days.table.aside is None
+        assert days.table.warnings["retention"] == ("what has expired is not known: no answer",)
+        days.plan(1)
+        assert len(tries) == 2
+    days.plan(RETRY_SECONDS)
+    assert list(days.lines) == list(DAYS[:2]) and not days.table.warnings["retention"]
+
+
+def test_those_that_expired_first_are_dropped_first_and_the_others_are_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka2hive.ledger.retention.MOST_DROPPED", 1)
+    days = Days(tmp_path)
+    days.put("backup=x/dt=2025-11-01", file_name(days.state.ledger_id, 1, 0).in_state("final"))
+    days.plan()
+    assert list(days.lines) == [DAYS[0]]
+    assert "at least 1 expired partition wait" in days.table.warnings["retention"][0]
+
+
+def test_nothing_is_dropped_any_more_for_a_table_that_is_stopped(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.plan()
+    assert days.registrar.dropped[NAME]
+    days.tables.set_aside(days.table, ManualActionRequired("ledger.x", "broken", "repair it"))
+    days.plan(1, gone=days.homes())
+    assert days.registrar.dropped[NAME] == {}
 
 
 def test_files_are_deleted_in_pieces_so_that_no_epoch_waits_long(
