@@ -36,8 +36,7 @@ class TableDescription:
     """A table or Hive partition as Hive describes it. `columns` do not include the partition columns.
 
     `ledger` is the ledger id of the service that created the table, or None if another tool created it. `location` is None
-    for views.
-    `latest` is the fingerprint of a view that kafka2hive made.
+    for views. `latest` is the fingerprint of the text of a view that kafka2hive made.
     """
 
     columns: tuple[Column, ...]

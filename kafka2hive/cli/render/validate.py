@@ -97,7 +97,7 @@ def _plain(value: object) -> object:
 def render_map(
     service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse, screen: Screen
 ) -> str:
-    """Return what will be dumped where, in short; `validate --json` prints the whole map with its defaults."""
+    """Return a short text of the topics that go to each table; `validate --json` prints the whole map with its defaults."""
     hive = service_map.hive
     head: list[Text | str] = [
         Text(f"{service_map.path} is valid: service {service_map.service}", style="bold green"),

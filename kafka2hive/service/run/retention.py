@@ -35,7 +35,7 @@ class _Progress:
     """One table's progress in this run.
 
     - `listed_at`: when the expired partitions were listed last, or when the run began (monotonic seconds).
-    - `waits`: partitions may have expired that could not be dropped then. `failed`: the listing failed.
+    - `waits`: whether partitions may have expired that could not be dropped at that time. `failed`: the listing failed.
     - `looks`: looks in Hive that are not recorded yet.
     - `absent`: the partitions that a look did not find, and when it began (Unix seconds).
     - `kept`, `refused` and `foreign`: why partitions stay, are still in Hive, or leave directories behind, as warnings.
@@ -76,9 +76,9 @@ class RunningRetention:
         return bool(looked) or self._is_listing_due(table)
 
     def keep(self, table: Table, publish: Callable[[Expiry], OwnedLedger]) -> None:
-        """Record what has expired and the looks in Hive, and delete the files whose time is over. Raises as `publish`.
+        """Record what has expired and the looks in Hive, and delete the files whose time is over.
 
-        Must not be called while an epoch is under way.
+        Must not be called while an epoch is under way. Raises the errors of `publish`.
         """
         progress, rule = self._of(table.name), table.rule
         completion = rule.completion

@@ -33,7 +33,10 @@ class DroppedPartitions:
     _next_look: dict[HivePartition, float] = field(default_factory=dict)
 
     def replace(self, table: str, is_gone: Mapping[HivePartition, bool]) -> bool:
-        """Replace a table's dropped partitions: is it recorded of each that Hive does not have it? Return whether it differs."""
+        """Replace a table's dropped partitions, and return whether they differ from the earlier ones.
+
+        `is_gone` says of each partition whether the ledger has recorded that Hive does not have it.
+        """
         before = self._is_gone.get(table, {})
         if is_gone == before:
             return False
@@ -59,7 +62,7 @@ class DroppedPartitions:
         return taken
 
     def postpone(self, now: float) -> None:
-        """After an outage, look for nothing before SOON_SECONDS have passed, and for everything that was due then."""
+        """After an outage, put off the looks that are due or were just taken until SOON_SECONDS have passed."""
         soon = now + SOON_SECONDS
         for home, when in self._next_look.items():
             if when <= now or when >= now + LATER_SECONDS:
@@ -82,7 +85,7 @@ def look_and_drop(
 
 
 def by_table(look: DropLook, at: float) -> list[DroppedLooked]:
-    """Return what a look that began `at` met, for each table by itself."""
+    """Split the result of a look that began `at` by table."""
     events = []
     for table in sorted({home.table for home in (*look.gone, *look.present, *look.refused)}):
         gone = frozenset(home for home in look.gone if home.table == table)

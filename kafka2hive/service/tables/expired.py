@@ -26,7 +26,8 @@ _SLICE = 200
 class ExpiredPartition:
     """A Hive partition whose period has expired, with its data files at its home.
 
-    `waits` says why it is not dropped yet, "" if it is, or may be. It waits because of `foreign` files that others wrote there.
+    `waits` says why the partition cannot be dropped now, for example because it is already being dropped; "" if it can. `foreign`
+    is the number of files there that others wrote; the partition waits if there are any.
     """
 
     partition: HivePartition
