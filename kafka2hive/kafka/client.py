@@ -106,7 +106,7 @@ class KafkaAdmin:
     def high_watermarks(
         self, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Watermark]:
-        """Return the high watermark, also behind an open transaction. Omits what `earliest` omits."""
+        """Return the high watermark, even past an open transaction. Omits what `earliest` omits."""
         from confluent_kafka.admin import OffsetSpec
 
         specs = dict.fromkeys(topic_partitions, OffsetSpec.latest())
@@ -165,7 +165,7 @@ class KafkaAdmin:
         return self._client
 
     def _tries(self) -> Iterator[float]:
-        """Yield the time limit of each try in seconds, each twice the one before; their sum is the request's limit."""
+        """Yield the time limit of each try in seconds: twice the one before, the last all that remains of the request's limit."""
         remaining = self._timeout
         seconds = min(_FIRST_TRY_SECONDS, remaining * _FIRST_TRY_SHARE)
         while remaining > 0:
@@ -221,10 +221,10 @@ class KafkaAdmin:
     def _list_offsets(
         self, specs: Mapping[TopicPartition, Any], read_committed: bool = True
     ) -> dict[TopicPartition, Watermark]:
-        """Return the offsets that Kafka answers.
+        """Return the offsets that Kafka returns.
 
-        Unanswered topic partitions are requested again from their new leaders: in two tries if some were answered,
-        otherwise until the time limit.
+        Unanswered topic partitions are requested again from their new leaders: once if some were answered, otherwise until
+        the time limit.
         """
         offsets: dict[TopicPartition, Watermark] = {}
         errors: dict[TopicPartition, Exception] = {}

@@ -34,7 +34,7 @@ class TableAccounts:
         out_of_range: Sequence[Positions] = (),
         late: Sequence[Positions] = (),
     ) -> None:
-        """Count a whole chunk. Every message that is not dead-lettered, filtered or a tombstone counts as written.
+        """Count a whole chunk. Every message that is not dead-lettered, filtered or a skipped tombstone counts as written.
 
         `rows` holds the position of the message of each written row; all rows of a message are in one item of the list.
         `out_of_range` and `late` repeat positions of `dead_lettered`.

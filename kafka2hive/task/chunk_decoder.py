@@ -152,7 +152,7 @@ class ChunkDecoder:
         )
 
     def _bounded_groups(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
-        """Yield the positions to decode, in groups that bound the number of rows. The only group may be empty."""
+        """Yield the positions to decode, in groups that bound the number of rows. If there is only one group, it may be empty."""
         every = np.arange(len(values)) if chosen is None else chosen
         if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
             yield chosen

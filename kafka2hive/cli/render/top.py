@@ -179,8 +179,11 @@ COLUMNS: tuple[FigureColumn, ...] = (
 MEANINGS = (
     ("state", "sorted by urgency: a table that needs a person comes first"),
     ("lag", "records in Kafka that the table does not have yet"),
-    ("newest", "how old the newest record is that readers can see"),
-    ("rec/s, MB/s", "read from Kafka, over the last five epochs up to now, ten minutes at most"),
+    ("newest", "the age of the newest record that readers can see"),
+    (
+        "rec/s, MB/s",
+        "read from Kafka, on average since the fifth-newest epoch ended, or over the last ten minutes",
+    ),
     ("files", "committed files that are not visible yet"),
     ("written", "how long ago the last epoch was written"),
     ("dead", "dead letters of the last five epochs"),
@@ -217,7 +220,7 @@ class Arrangement:
 
 
 def columns_for(width: int, rows: Sequence[TopRow], now: float) -> list[tuple[FigureColumn, int]]:
-    """Return the columns that fit, with their widths; the names get the rest, down to LEAST_TABLE_WIDTH."""
+    """Return the columns that fit, with their widths. Columns are left out until the names have room or two are left."""
     longest = max([len(printable(row.name)) for row in rows] + [len("table▼")])
     states = max([len(_state(row, now).plain) for row in rows] + [len("state▼")])
     widths = {column: column.width or (longest if column is COLUMNS[0] else states) for column in COLUMNS}
@@ -276,8 +279,10 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
     lines += [_silence_line(silence, now) for silence in reading.silences]
     unread = sum(1 for row in reading.rows if not row.read_at)
     if unread:
-        were = "was" if unread == 1 else "were"
-        lines.append(Text(f"{counted(unread, 'table')} {were} not read yet: the figures follow", "yellow"))
+        have = "has" if unread == 1 else "have"
+        lines.append(
+            Text(f"{counted(unread, 'table')} {have} not been read yet: the figures follow", "yellow")
+        )
     if reading.map_differs:
         lines.append(Text("the live run has loaded a different map", "yellow"))
     return lines
@@ -335,7 +340,12 @@ def detail(row: TopRow, letters: "LetterPage | str", now: float, *, hive: bool) 
     if row.error is not None:
         parts.append(Text(printable(str(row.error)), "red"))
     if row.table is None:
-        return [*parts, Text(printable(row.name), "bold"), *trouble(row, now), Text("no ledger was read yet")]
+        return [
+            *parts,
+            Text(printable(row.name), "bold"),
+            *trouble(row, now),
+            Text("no ledger has been read yet"),
+        ]
     parts += table_details(row.table, now, hive)[1:]
     parts += ["", _topic_partitions(row)]
     parts += ["", Text("newest dead letters", "bold")]

@@ -188,7 +188,7 @@ def parse_outcome_name(name: str) -> tuple[str, int] | None:
 
 
 def _owner_and_count(name: str, build: Callable[[str, int], str]) -> tuple[str, int] | None:
-    """Return `(owner, count)`; None unless `build` makes exactly this name of them, so that kinds are not mixed up."""
+    """Return `(owner, count)`; None unless `build` builds exactly this name from them, so that kinds are not mixed up."""
     match = _NAME.fullmatch(name)
     if not match or build(match[1], int(match[2])) != name:
         return None
@@ -211,5 +211,5 @@ def fault_of_table(name: str) -> str:
     if not dot:
         return "expected db.table, for example default." + (name or "events")
     if not _HIVE_NAME.fullmatch(database) or not _HIVE_NAME.fullmatch(table):
-        return "a Hive name has letters, digits and _, at most 128, and exactly one dot between database and table"
+        return "database and table each have 1 to 128 letters, digits or _, with exactly one dot between them"
     return ""

@@ -15,8 +15,8 @@ _NOT_PLAIN = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "nu
 class DraftColumn:
     """A column whose value is at the path `keys`; `empty` is the share of records without a value.
 
-    `unit` is the unit of a number that counts from 1970. `counts` is the unit in which a number of this size would count from
-    1970, even if it is not a time.
+    `unit` is the unit of a number that is a time, counted from 1970. `counts` is the unit that the number's size suggests, even
+    if nothing else says that it is a time.
     """
 
     name: str
@@ -36,7 +36,7 @@ class DraftColumn:
 class Draft:
     """What a map with one table says.
 
-    `kafka` has the properties as they were typed, `storage`, `hive` and `registry` are URIs. `table` may contain {topic}.
+    `kafka` has the properties as they were typed; `storage`, `hive` and `registry` are URIs. `table` may contain {topic}.
     `event` is the part of the table's `bucket` that names the event time. `delimiter`, `header` and `booleans` belong to
     format csv, `decimals` to Debezium's envelopes. `path`, `location` and `file_format` come from a table in Hive.
     """

@@ -36,7 +36,7 @@ class RetainRequest:
 
 @dataclass(frozen=True, slots=True)
 class RetainResult:
-    """What has expired. `expired_before`: periods that ended at or before this time (ISO-8601 UTC, "" if none has).
+    """What has expired. `expired_before`: periods that ended by then have expired (ISO-8601 UTC; "" if none has).
 
     `partitions`: the expired partitions that were not dropped before. `dropping`: the dropped partitions that have files, or
     that Hive may have. `deleted`: the number of files that this command deleted. `refused`: why Hive does not drop a partition.

@@ -167,7 +167,7 @@ class Registrar:
     ) -> None:
         """Replace the partitions of a table whose locations in Hive are compared every LOOK_SECONDS.
 
-        `counted` are moved partitions whose time until retirement runs. If the location of such a partition is put back, it is
+        `counted` are moved partitions whose time until retirement is running. If one of their locations is put back, it is
         corrected as soon as a later call leaves the partition out of `counted` (K8).
         """
         with self._condition:
@@ -176,9 +176,9 @@ class Registrar:
                 self._condition.notify_all()
 
     def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
-        """Replace the dropped partitions of a table; `dropped` says of each whether the ledger records that Hive lost it.
+        """Replace the dropped partitions of a table; `dropped` maps each to whether the ledger records that Hive lacks it.
 
-        The others are dropped from Hive. All are looked for again from time to time (E3).
+        Those that are not recorded so are dropped from Hive. All are looked for again from time to time (E3).
         """
         with self._condition:
             if self._dropped.replace(table, dropped):
@@ -249,8 +249,8 @@ class Registrar:
     def settle(self, seconds: float) -> bool:
         """Try once more to register pending partitions that were not refused, for at most `seconds`.
 
-        Return whether all partitions are registered. It also waits for looks for dropped partitions that are due, but not for the
-        end of an outage, because the ledgers keep what is pending.
+        Return whether all partitions are registered. It also waits until the due looks for dropped partitions are done, but
+        not for the end of an outage, because the ledgers keep what is pending.
         """
         with self._condition:
             self._once_more = bool(self._unregistered - self._refused)
@@ -277,7 +277,10 @@ class Registrar:
             return self._no_answer
 
     def end(self) -> None:
-        """Finish the statement under way and stop. Pending registrations stay in the ledgers."""
+        """Let the thread finish the try or look under way, for at most RETRY_SECONDS, and stop it.
+
+        Pending registrations stay in the ledgers.
+        """
         with self._condition:
             self._ending = True
             self._condition.notify_all()
@@ -326,7 +329,7 @@ class Registrar:
             more = not (failed and self.no_answer is not None) and self._look()
             with self._condition:
                 if failed and not more:
-                    # wait before the next try of the refused partitions, unless new partitions come
+                    # wait before the next try of refused or unanswered partitions, unless new partitions come
                     self._condition.wait_for(partial(self._has_other_work, failed), RETRY_SECONDS)
 
     def _look(self) -> bool:
@@ -371,7 +374,7 @@ class NoRegistrar:
         """Do nothing."""
 
     def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
-        """Do nothing: without Hive, the run itself knows that Hive does not have the partitions."""
+        """Do nothing: without Hive, the run takes every partition as absent from Hive, without a look."""
 
     def take_events(self) -> list[RegistrarEvent]:
         return []

@@ -95,7 +95,7 @@ class CountedConsumer:
         self._consumer.unassign()
 
     def _note_positions(self, keys: Sequence[Key]) -> None:
-        """Note the client's positions, which it forgets when they are unassigned."""
+        """Note the client's positions, because it forgets them when the topic partitions are unassigned."""
         released = [key for key in keys if key in self._counts and not self._counts[key].is_released]
         if not released:
             return
@@ -139,7 +139,7 @@ class CountedConsumer:
             count.advance_to(count.log_end)
 
     def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[ClientCounts, ...]:
-        """Return the counts of these ranges. They must be among the expected ranges, and read."""
+        """Return the counts of these ranges. They must be expected ranges that have been read to their ends."""
         keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
         self._note_positions(keys)
         counts = [self._counts[key] for key in keys]

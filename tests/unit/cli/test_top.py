@@ -228,7 +228,7 @@ def test_filter_sort_and_reverse_by_keys() -> None:
         await seen(view, pilot, "by lag▲")
         assert names(shown.rows) == ["weather", "flights", "planes"]
         await pilot.press("question_mark")
-        await seen(view, pilot, "how old the newest record is")
+        await seen(view, pilot, "the age of the newest record")
         await pilot.press("escape")
 
     played(MadeUpFigures(*ROWS), play)
