@@ -128,7 +128,7 @@ def test_a_schema_that_is_none_refuses_its_messages(writer: WriterSchema) -> Non
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (None, "several messages, set protobuf_message: "),
+        (None, "several messages; set protobuf_message to one of them: "),
         ("shop.Nothing", "no message shop.Nothing"),
         ("shop.Last.MEntry", "no message"),
     ],
