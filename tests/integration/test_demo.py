@@ -63,7 +63,7 @@ def test_ctrl_c_ends_all_processes_and_removes_the_directory(tmp_path: Path) -> 
     directory = tmp_path / "demo"
     demo = _demo(directory, "--flights", str(FLIGHTS))
     assert demo.stdout is not None
-    while "Say which topic" not in demo.stdout.readline():
+    while "the map that says which topic" not in demo.stdout.readline():
         assert demo.poll() is None
     demo.send_signal(signal.SIGINT)
     text, _ = demo.communicate(timeout=300)
