@@ -385,6 +385,11 @@ class TableRule(RowOptions):
     create: bool
     line: int = 0
 
+    @property
+    def success_file(self) -> str:
+        """The name of the file in complete partitions, "" without one."""
+        return (self.completion.success_file if self.completion else None) or ""
+
     def settings(self, columns: tuple[Column, ...], added: frozenset[str] = frozenset()) -> TableSettings:
         """Return the settings of a concrete table (see RoutedTable) with these columns, of which some were `added`."""
         options = {field.name: getattr(self, field.name) for field in fields(RowOptions)}

@@ -353,10 +353,8 @@ class _Compactor:
     def _partition(self, early: EarlyPartition, writer: UnitWriter) -> CompactedPartition:
         plain = CompactedPartition(early.partition, early.files, early.rows)
         units = PartitionUnits(self._owned, early, self._options.target_bytes)
-        completion = self._rule.completion
-        assert completion is not None, "the map's check"
         try:
-            change = self._write(units, early, writer, completion.success_file)
+            change = self._write(units, early, writer)
         except StorageError as error:
             failure = TableError(
                 "compact.storage",
@@ -376,12 +374,10 @@ class _Compactor:
             written_length=sum(file.length for file in change.files),
         )
 
-    def _write(
-        self, units: PartitionUnits, early: EarlyPartition, writer: UnitWriter, success_file: str | None
-    ) -> Compaction:
+    def _write(self, units: PartitionUnits, early: EarlyPartition, writer: UnitWriter) -> Compaction:
         """Stage the files of all units. Raises TableError, StorageError, UnitDiffers."""
         files, clock = self._wiring.ports.files, self._wiring.ports.clock
-        while (change := units.move(files, self._owned, (early,), success_file)) is None:
+        while (change := units.move(files, self._owned, (early,), self._rule.success_file)) is None:
             for order in units.order(1, self._owned.next_epoch, clock.epoch_ms()):
                 units.note_written(order, writer.write(order))
         return change

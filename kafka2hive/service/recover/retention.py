@@ -105,13 +105,12 @@ def _drop(
     wiring: Wiring, metastore: PartitionDropper | None, rule: TableRule, owned: OwnedLedger
 ) -> RetainResult:
     """Record what has expired (E2), drop it from Hive (E3), and delete files whose time is over (E4)."""
-    completion, table = rule.completion, owned.state.table
-    success_file = (completion.success_file if completion else None) or ""
+    table = owned.state.table
 
     def commit(change: Expiry) -> OwnedLedger:
         return publish(wiring.ports, work.owned, change).owned
 
-    work = Retention(wiring.ports, owned, commit, success_file)
+    work = Retention(wiring.ports, owned, commit, rule.success_file)
     expired = Expired.of(wiring, rule, owned.state, owned.certified)
     dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits))
     now = wiring.ports.clock.epoch_ms() / 1000

@@ -204,10 +204,9 @@ class Compactions:
 
     def _next_change(self, table: Table, work: _TableWork, units: PartitionUnits) -> Compaction | None:
         """Return the move of the partition if it is due. An error gives its units up, but never sets the table aside."""
-        completion = table.rule.completion
-        success_file = None if completion is None else completion.success_file
+        files, success_file = self._wiring.ports.files, table.rule.success_file
         try:
-            return units.move(self._wiring.ports.files, table.owned.ledger, self._ready(table), success_file)
+            return units.move(files, table.owned.ledger, self._ready(table), success_file)
         except StorageError as error:
             why: Kafka2HiveError = TableError("compact.storage", f"{units.partition.location}: {error}")
         except (TableError, AmbiguousOutcome) as error:

@@ -80,10 +80,8 @@ class RunningRetention:
 
         Must not be called while an epoch is under way. Raises the errors of `publish`.
         """
-        progress, rule = self._of(table.name), table.rule
-        completion = rule.completion
-        success_file = (completion.success_file if completion else None) or ""
-        work = Retention(self._wiring.ports, table.owned.ledger, publish, success_file)
+        progress = self._of(table.name)
+        work = Retention(self._wiring.ports, table.owned.ledger, publish, table.rule.success_file)
         if self._is_listing_due(table):
             self._expire(table, progress, work)
         now = self._clock.epoch_ms() / 1000
@@ -169,10 +167,10 @@ class RunningRetention:
 def _note(progress: _Progress, event: DroppedLooked) -> None:
     look = event.look
     progress.absent |= dict.fromkeys(look.gone, event.at)
-    for found in (*look.present, *look.refused):
-        progress.absent.pop(found, None)
-    for answered in (*look.gone, *look.present):
-        progress.refused.pop(answered, None)
+    for home in (*look.present, *look.refused):
+        progress.absent.pop(home, None)
+    for home in (*look.gone, *look.present):
+        progress.refused.pop(home, None)
     progress.refused |= look.refused
 
 

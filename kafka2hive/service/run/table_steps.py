@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar, assert_never
 
 from kafka2hive.config.keys import TableSettings
@@ -155,6 +156,11 @@ class TableSteps:
         self._owned_tables.clean_up(table)
         return published
 
+    def _publish_between_epochs(self, table: Table, change: PlaceUpdate | Expiry) -> OwnedLedger:
+        """Publish a change that has no records, with Hive's confirmations so far. Return the ledger after it."""
+        self.publish(table, replace(change, registered=table.owned.registered))
+        return table.owned.ledger
+
     def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> None:
         """Commit the snapshot that records an operator's order with its `result`. Raises as `publish` does."""
         self._registrar.give_up(self._owned_tables.carry_out(table, order, result))
@@ -219,11 +225,7 @@ class TableSteps:
 
         def keep(table: Table) -> None:
             looks = self._looks.pop(table.name, Looks())
-
-            def publish(change: PlaceUpdate) -> OwnedLedger:
-                self.publish(table, replace(change, registered=table.owned.registered))
-                return table.owned.ledger
-
+            publish = partial(self._publish_between_epochs, table)
             kept = keep_places(self._wiring.ports, table.owned.ledger, table.rule, looks, publish)
             for problem in kept.problems:
                 log.warning("%s: %s", table.name, problem, extra=RECURRING)
@@ -235,11 +237,7 @@ class TableSteps:
         """Drop expired partitions, and delete their files (E1 to E4). Must not be called while an epoch is under way."""
 
         def drop(table: Table) -> None:
-            def publish(change: Expiry) -> OwnedLedger:
-                self.publish(table, replace(change, registered=table.owned.registered))
-                return table.owned.ledger
-
-            self._retention.keep(table, publish)
+            self._retention.keep(table, partial(self._publish_between_epochs, table))
 
         if with_work := [table for table in self._owned_tables.serving() if self._retention.has_work(table)]:
             self.map_tables(with_work, drop)

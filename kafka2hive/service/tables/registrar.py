@@ -374,7 +374,7 @@ class NoRegistrar:
         """Do nothing."""
 
     def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
-        """Do nothing: without Hive, the run takes every partition as absent from Hive, without a look."""
+        """Do nothing: a partition is dropped only after Hive has confirmed its registration."""
 
     def take_events(self) -> list[RegistrarEvent]:
         return []

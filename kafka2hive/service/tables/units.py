@@ -136,7 +136,7 @@ class PartitionUnits:
         return sum(file.length for file in self._sources)
 
     def move(
-        self, files: FileSystem, owned: OwnedLedger, ready: Iterable[EarlyPartition], success_file: str | None
+        self, files: FileSystem, owned: OwnedLedger, ready: Iterable[EarlyPartition], success_file: str
     ) -> Compaction | None:
         """List the early files that are not known yet; return the move of the partition if all units are written.
 
@@ -207,7 +207,7 @@ class PartitionUnits:
         for order in orders:
             self._waiting.append(self._ordered.pop(order.task))
 
-    def _change(self, early: EarlyPartition, success_file: str | None) -> Compaction:
+    def _change(self, early: EarlyPartition, success_file: str) -> Compaction:
         """Return the move. Raises TableError if the files' number of rows differs from the ledger's."""
         rows = sum(unit.rows for unit, _ in self._written)
         if rows != early.rows:
@@ -220,5 +220,5 @@ class PartitionUnits:
             files=tuple(file for _, files in self._written for file in files),
             units=tuple(unit for unit, _ in self._written),
             policy="compaction",
-            success_file=success_file or "",
+            success_file=success_file,
         )
