@@ -152,7 +152,8 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
     assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
     with Running(config) as run:
         run.wait_until(lambda: run.said("HiveServer2 does not answer"), "without Hive")
-        assert any("HiveServer2 has not answered" in warning for warning in _status(config)["warnings"])
+        warning = "HiveServer2 has not answered"
+        run.wait_until(lambda: any(warning in line for line in _status(config)["warnings"]), "warned", 300)
         hive.start()
         run.wait_until(lambda: _status(config)["unregistered"] == [], "registered", 900, pause=1)
         run.wait_until(lambda: run.said("HiveServer2 answers again, after"), "with Hive again")

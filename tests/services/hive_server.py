@@ -1,17 +1,20 @@
 """A real HiveServer2 with its metastore (on Derby) in one JVM; queries run in it, without a cluster."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyhive import hive
+from thrift.transport.TTransport import TTransportException
 
 from tests.services.hadoop_files import write_site
 from tests.services.jvm import java_command
 from tests.services.ports import accepts
 from tests.services.service import Service
-from tests.services.service_process import ServiceProcess
+from tests.services.service_process import ServiceFailed, ServiceProcess
 
+_ATTEMPTS = 30
 _LOGGING = """status = ERROR
 appender.console.type = Console
 appender.console.name = console
@@ -67,8 +70,18 @@ class HiveServer(Service):
         return f"127.0.0.1:{self.port}"
 
     def connect(self) -> hive.Connection:
-        """A new PyHive connection (authentication NONE: SASL PLAIN without a password)."""
-        return hive.connect(host="127.0.0.1", port=self.port)
+        """A new PyHive connection (authentication NONE: SASL PLAIN without a password).
+
+        A server that closes a connection while it is being opened has executed nothing: the test asks again.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return hive.connect(host="127.0.0.1", port=self.port)
+            except TTransportException as error:
+                if error.type != TTransportException.END_OF_FILE or not self.service.is_running:
+                    raise ServiceFailed(f"{error}; the output of {self.service.tail()}") from error
+                time.sleep(1)
+        raise ServiceFailed(f"closed {_ATTEMPTS} connections; the output of {self.service.tail()}")
 
     def query(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements on one new connection; gives the rows of the last one (none for DDL)."""

@@ -127,6 +127,11 @@ class ServiceProcess:
             output.seek(self._output_begin)
             return output.read()
 
+    def tail(self) -> str:
+        """The end of the output since the last start, with the name of the process, for a failure's text."""
+        state = "runs" if self.is_running else "has ended"
+        return f"{self.name}, which {state}, ends:\n{self._output_bytes().decode(errors='replace')[-3000:]}"
+
     def _fail(self, reason: str) -> None:
         output = self._output_bytes().decode(errors="replace")
         self.kill()
