@@ -1,7 +1,8 @@
 """A partition of many small files that is complete and not compacted yet: real flights, a real ledger, no run.
 
 The ledger says that each file came from one record of a topic, which the caller produces; `verify --deep` would find
-that the records do not hold these rows. Files with equal rows share their bytes, and so the footer of the first.
+that the records do not hold these rows. The flights are repeated, but no two files begin with the same one: Spark reads
+files in the order of their lengths, and would compress equal ones together.
 """
 
 import zlib
@@ -55,42 +56,53 @@ class EarlyFiles:
 
 
 @cache
-def _pieces() -> tuple[tuple[pa.RecordBatch, int], ...]:
-    """The flights of the year in pieces of one file each, with the checksums of their rows."""
-    whole = pa.Table.from_batches(list(decoded(DATA_SETS["flights"]))).combine_chunks().to_batches()[0]
-    pieces = [whole.slice(start, _ROWS) for start in range(0, len(whole) - _ROWS, _ROWS)]
-    return tuple((piece, batch_sum(piece, PATH.partition("=")[2], SHAPE)) for piece in pieces)
+def _flights() -> pa.RecordBatch:
+    """The flights of the year."""
+    return pa.Table.from_batches(list(decoded(DATA_SETS["flights"]))).combine_chunks().to_batches()[0]
+
+
+def _rows(number: int) -> pa.Table:
+    """The rows of a file; the year begins again after its last flight."""
+    flights = _flights()
+    start = number * _ROWS % len(flights)
+    first = flights.slice(start, _ROWS)
+    return pa.Table.from_batches([first, flights.slice(0, _ROWS - len(first))]).combine_chunks()
+
+
+def _checksum(files: int) -> int:
+    flights, bucket = _flights(), PATH.partition("=")[2]
+    copies, rest = divmod(files * _ROWS, len(flights))
+    whole = batch_sum(flights, bucket, SHAPE)
+    return (copies * whole + batch_sum(flights.slice(0, rest), bucket, SHAPE)) % (1 << 64)
 
 
 def stage(wiring: Wiring, table: str, topic: str, files: int) -> EarlyFiles:
     """Make the table's ledger, and one epoch of so many files, which is complete at once. The topic must exist."""
     owned = begin(wiring, table)
-    pieces = _pieces()
     options = MapTables(wiring, None).settings(table).tables[table].writer
-    numbers = range(files)
-    encoded = [_encoded(owned, options, topic, n, pieces[n][0]) for n in numbers[: len(pieces)]]
-    staged = [
-        _file(owned, topic, n, encoded[n % len(pieces)], len(pieces[n % len(pieces)][0])) for n in numbers
-    ]
+    _flights()  # once, before the threads ask for it
     wiring.ports.files.mkdirs(staging_directory(owned.state.location))
 
-    def write(number: int) -> None:
-        write_file(wiring.ports.files, staged[number].staged, encoded[number % len(pieces)])
+    def write(number: int) -> DataFile:
+        destination = _destination(owned, topic, number)
+        data = _encoded(destination, options, _rows(number))
+        file = _file(destination, data)
+        write_file(wiring.ports.files, file.staged, data)
+        return file
 
-    Threads(_WRITERS).map(write, numbers)
-    rows = sum(file.rows for file in staged)
-    account = OffsetAccounting(read=files, written=files, bytes=files, more_rows=rows - files)
+    written = Threads(_WRITERS).map(write, range(files))
+    account = OffsetAccounting(read=files, written=files, bytes=files, more_rows=files * (_ROWS - 1))
     change = DataEpoch(
-        files=tuple(staged),
+        files=tuple(written),
         accounts=(RangeAccounting(0, _range(topic, 0, files), account),),
         completeness=Completeness(
-            through=_THROUGH, complete=frozenset({staged[0].hive_partition}), policy="watermark"
+            through=_THROUGH, complete=frozenset({written[0].hive_partition}), policy="watermark"
         ),
     )
     rule = next(rule for rule in wiring.map.tables if rule.table == table)
     publish(wiring.ports, owned, with_places(wiring.ports.files, owned.state, rule, change))
-    checksum = sum(pieces[n % len(pieces)][1] for n in numbers) % (1 << 64)
-    return EarlyFiles(table, files, rows, sum(file.length for file in staged), checksum)
+    size = sum(file.length for file in written)
+    return EarlyFiles(table, files, files * _ROWS, size, _checksum(files))
 
 
 def _range(topic: str, start: int, end: int) -> OffsetRange:
@@ -115,20 +127,17 @@ def _destination(owned: OwnedLedger, topic: str, number: int) -> Destination:
     )
 
 
-def _encoded(
-    owned: OwnedLedger, options: WriterOptions, topic: str, number: int, rows: pa.RecordBatch
-) -> bytes:
+def _encoded(destination: Destination, options: WriterOptions, rows: pa.Table) -> bytes:
     account = OffsetAccounting(read=1, written=1, bytes=1, more_rows=len(rows) - 1)
-    footer = _destination(owned, topic, number).footer(PATH, len(rows), (account,))
-    sink, first = pa.BufferOutputStream(), pa.Table.from_batches([rows])
-    encoder = encoding_of(options).open(sink, first)
-    encoder.write(first)
+    footer = destination.footer(PATH, len(rows), (account,))
+    sink = pa.BufferOutputStream()
+    encoder = encoding_of(options).open(sink, rows)
+    encoder.write(rows)
     encoder.end(footer.metadata())
     return bytes(sink.getvalue())
 
 
-def _file(owned: OwnedLedger, topic: str, number: int, data: bytes, rows: int) -> DataFile:
-    destination = _destination(owned, topic, number)
+def _file(destination: Destination, data: bytes) -> DataFile:
     name, partition = destination.new_name(PATH, "parquet"), destination.hive_partition(PATH)
     return DataFile(
         kind=FileKind.DATA,
@@ -136,8 +145,8 @@ def _file(owned: OwnedLedger, topic: str, number: int, data: bytes, rows: int) -
         final=join(partition.location, name.in_state("final")),
         hive_partition=partition,
         length=len(data),
-        rows=rows,
+        rows=_ROWS,
         checksum=checksum_text(zlib.crc32(data)),
-        task=number,
+        task=destination.task,
         ranges=destination.ranges,
     )
