@@ -5,6 +5,7 @@ No change is sent twice: a lost response raises OutcomeUnknown, and the caller r
 the reasons and the measurements.
 """
 
+import io
 import os
 import threading
 from collections.abc import Callable
@@ -163,12 +164,15 @@ class HdfsFileSystem:
 
     def read(self, path: str) -> bytes:
         name = self._name(path)
-        return self._ask(
-            Operation.READ,
-            path,
-            lambda client: bytes(client.read(name).read()),
-            seconds=self._transfer_seconds,
-        )
+
+        def read(client: Any) -> bytes:
+            # hdfs-native's `read` holds the file twice while it copies it to Python's memory
+            reader, content = client.read(name), io.BytesIO()
+            for part in reader.read_range_stream(0, len(reader)):
+                content.write(part)
+            return content.getvalue()
+
+        return self._ask(Operation.READ, path, read, seconds=self._transfer_seconds)
 
     def tail(self, path: str, most: int) -> bytes:
         name = self._name(path)
