@@ -195,6 +195,30 @@ def test_a_service_that_is_down_and_one_that_has_just_begun_are_told_apart(tmp_p
     assert not begun.firing(tmp_path, "NoEpochs")
 
 
+def test_records_that_have_just_come_after_a_quiet_hour_are_no_alert(tmp_path: Path) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    minutes.pass_by(exporter, 60, lambda: exporter.observe_lag(TABLE, 0, 0.0))
+    minutes.pass_by(exporter, 12, lambda: exporter.observe_lag(TABLE, 7, 0.0))
+    assert not minutes.firing(tmp_path, "NoEpochs")
+    minutes.pass_by(exporter, 6, lambda: exporter.observe_lag(TABLE, 7, 0.0))
+    assert minutes.firing(tmp_path, "NoEpochs")
+
+
+def test_a_run_with_epochs_does_not_hide_one_without(tmp_path: Path) -> None:
+    well, hanging = Minutes(), Minutes()
+    exporter = ServiceMetrics("demo", well.now)
+    well.pass_by(exporter, 20, lambda: exporter.observe_epoch(_epoch(lag=5)))
+    _hangs(hanging, ServiceMetrics("other", hanging.now))
+    both = Minutes(minute=20)
+    for instance, minutes in {"a": well, "b": hanging}.items():
+        for name, values in minutes.series.items():
+            both.series[name.replace("{", f'{{instance="{instance}",').replace(",}", "}")] = values
+    assert both.firing(tmp_path, "NoEpochs")
+    both.series = {name: values for name, values in both.series.items() if 'instance="a"' in name}
+    assert not both.firing(tmp_path, "NoEpochs")
+
+
 def test_a_table_that_compacts_now_and_then_fails_does_not_alert(tmp_path: Path) -> None:
     minutes = Minutes()
     exporter = ServiceMetrics("demo", minutes.now)
