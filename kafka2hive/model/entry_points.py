@@ -87,5 +87,5 @@ def fault_of_storage(storage: object) -> str | None:
     if not isinstance(properties, Mapping) or not all(
         isinstance(t, str) for p in properties.items() for t in p
     ):
-        return f"hive.serde_properties is not a mapping of texts to texts: {properties!r}"
+        return f"hive.serde_properties is not a mapping of strings to strings: {properties!r}"
     return None

@@ -39,7 +39,7 @@ from kafka2hive.config.keys.source import (
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.keys.writer import Flush, TextOptions, WriterOptions
 
-_WORDS = {str: "text", bool: "boolean", int: "number", float: "number"}
+_WORDS = {str: "string", bool: "boolean", int: "number", float: "number"}
 _FORMS = {Size: "size", Duration: "duration"}
 
 SECTIONS: dict[str, tuple[type, type | None]] = {

@@ -223,7 +223,7 @@ def test_every_command_line_in_a_document_has_options_that_the_command_knows(doc
 
 
 def test_every_room_in_the_table_of_the_architecture_is_a_folder() -> None:
-    table = (ROOT / "docs/architecture.md").read_text().partition("## Rooms")[2].partition("\n## ")[0]
+    table = (ROOT / "docs/architecture.md").read_text().partition("## Packages")[2].partition("\n## ")[0]
     rooms = re.findall(r"^\| `([a-z_/]+)/` \|", table, re.MULTILINE)
     assert rooms
     assert [room for room in rooms if not (PACKAGE / room / "__init__.py").exists()] == []

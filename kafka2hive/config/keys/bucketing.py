@@ -118,7 +118,7 @@ class CompactOptions:
         Key(
             "When a run may begin to rewrite files, in the zone of the table's buckets, such as `01:00-06:00`.",
             more="The window may cross midnight. A rewrite that began before its end is finished.",
-            written="text",
+            written="string",
             otherwise="any time",
         ),
     ] = None

@@ -66,8 +66,8 @@ class ColumnKeys:
     path: Annotated[
         str | tuple[str, ...] | None,
         Key(
-            "Where its value is in the record's JSON; of several paths the [first with a "
-            "value](decoding.md#leeway).",
+            "Where its value is in the record's value; of several paths, the [first with a "
+            "value](decoding.md#leeway) is used.",
             written="path, or several",
             otherwise="the name",
             name="from",
@@ -102,25 +102,25 @@ class ColumnKeys:
     decimals: Annotated[
         DecimalText,
         Key(
-            "For a `decimal` in JSON: whether it is written as text or [as bytes](decoding.md#leeway) by Kafka "
+            "For a `decimal` in JSON: whether it is written as a string or [as bytes](decoding.md#leeway) by Kafka "
             "Connect's converter; for change logs `source` sets this.",
-            more="`text`: a text or a number; `base64`: the bytes of Kafka Connect's converter, the scale "
+            more="`text`: a string or a number; `base64`: the bytes of Kafka Connect's converter, the scale "
             "is the column's.",
         ),
     ] = "text"
     unknown_enum: Annotated[
         UnknownEnum | None,
         Key(
-            "For a `string` in Protobuf: an enum's number without a name makes a dead letter, or is "
-            "[its digits or NULL](decoding.md#leeway).",
-            more="`name`: its digits replace the name; `null`: NULL; such values are counted.",
+            "For a `string` in Protobuf, what an enum number without a name [becomes](decoding.md#leeway). `refuse`: a dead "
+            "letter; `name`: its digits; `null`: NULL.",
+            more="Such values are counted.",
         ),
     ] = "refuse"
     default: Annotated[
         PropertyText | None,
         Key(
             "Value to use if the field is missing or null; such values are [counted](decoding.md#leeway).",
-            written="text, number or boolean",
+            written="string, number or boolean",
         ),
     ] = None
 

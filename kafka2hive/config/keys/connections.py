@@ -22,7 +22,7 @@ class KerberosOptions:
     keytab: Annotated[
         str | None,
         Key(
-            "Path of its keytab, on every machine with executors; `submit` sends it there.",
+            "Path of the principal's keytab; it must exist wherever the driver and executors run (`submit` copies it).",
             written="local path",
         ),
     ] = None
@@ -202,9 +202,8 @@ class RegistryOptions:
     refresh_seconds: Annotated[
         Duration,
         Key(
-            "How often the newest schemas of tables with "
-            "[`schema_evolution`](#fields-of-the-records-schema) `add` or `stop` are asked for, and "
-            "schemas in use compared with the registry's.",
+            "How often to fetch the newest schemas for [`schema_evolution`](#fields-of-the-records-schema) `add` or "
+            "`stop`, and to compare the schemas in use with the registry's.",
             name="refresh",
         ),
     ] = 300.0

@@ -54,7 +54,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Bounds of a number, of the length of a text or list (`shortest`), or of a text (`pattern`, described by `expected`)."""
+    """Bounds of a number, of the length of a string or list (`shortest`), or of a string (`pattern`, described by `expected`)."""
 
     above: int | None = None
     at_least: int | None = None
@@ -107,7 +107,7 @@ def _property_text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise ValueError("expected a text, a number or true/false")
+    raise ValueError("expected a string, a number or true/false")
 
 
 _SIZE_SCHEMA: dict[str, object] = {

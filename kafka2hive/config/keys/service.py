@@ -43,13 +43,19 @@ class Limits:
             "Target for the Kafka bytes of one epoch over all tables; [not a hard limit](#how-large-an-epoch-is)."
         ),
     ] = 512 * MIB
-    epoch_records: Annotated[int, Key("Maximum number of records in one epoch.", above=0)] = 5_000_000
+    epoch_records: Annotated[
+        int,
+        Key(
+            "Maximum number of records in one epoch; exceeded by at most one record for each topic partition.",
+            above=0,
+        ),
+    ] = 5_000_000
     file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
     open_files: Annotated[
         int,
         Key(
-            "Maximum number of files that one task writes at a time; one more of each table and its dead letters "
-            "may wait for its footer. Each takes about 0.2 MB beyond `task_memory`.",
+            "Maximum number of files that one task writes at a time. Each table, and its dead letters, may have "
+            "one more, which waits for its footer. Each takes about 0.2 MB beyond `task_memory`.",
             above=0,
         ),
     ] = 64
@@ -161,9 +167,8 @@ class ServiceKeys:
     run_directory: Annotated[
         str,
         Key(
-            "Spark's throw-away checkpoint: `RUNTIME_DIRECTORY` (systemd); else "
-            "`kafka2hive-<service>` in `XDG_RUNTIME_DIR`, `TMPDIR` or the system's temporary "
-            "directory.",
+            "Directory of Spark's throw-away checkpoint. Default: `RUNTIME_DIRECTORY` (systemd), else "
+            "`kafka2hive-<service>` in `XDG_RUNTIME_DIR`, `TMPDIR` or `/tmp`.",
             written="local path",
             otherwise="in a temporary directory",
             derived=True,
@@ -189,8 +194,8 @@ class MapKeys(ServiceKeys):
     defaults: Annotated[
         TableOptions,
         Key(
-            "[Options of a table](#options-of-a-table) for all tables that do not set them. Key by "
-            "key: a table that sets `bucket` takes nothing from `defaults.bucket`."
+            "[Options of a table](#options-of-a-table) for all tables that do not set them. "
+            "Sections are not merged: a table that sets `bucket` takes nothing from `defaults.bucket`."
         ),
     ] = TableOptions()  # noqa: RUF009  it is frozen
     tables: Annotated[tuple[TableKeys, ...], Key("The tables, [below](#tables).", shortest=1)]

@@ -54,8 +54,8 @@ class Start:
     offsets: Annotated[
         dict[str, dict[int, Annotated[int, Bounds(at_least=0)]]] | None,
         Key(
-            "These offsets, one for every partition of every topic of the table; a missing one or one "
-            "outside the log is a STOP.",
+            "These offsets, one for every topic partition of the table; a missing one, or one outside the log, "
+            "is a STOP.",
             written="topic: {number: offset}",
         ),
     ] = None
@@ -89,7 +89,7 @@ class PluginOptions:
         ),
     ]
     options: Annotated[
-        Properties, Key("Options that are passed to the plug-in.", written="mapping of texts")
+        Properties, Key("Options that are passed to the plug-in.", written="mapping of strings")
     ] = ()
 
 
@@ -118,20 +118,20 @@ class CsvOptions:
         str,
         Key(
             "An unquoted field with this text is NULL. By default that is an empty field; a quoted "
-            "empty field is the empty text."
+            "empty field is the empty string."
         ),
     ] = ""
     trim: Annotated[bool, Key("Remove blanks and tabs around fields, outside quotes.")] = False
     header: Annotated[
         tuple[str, ...],
         Key(
-            "Fields of a header line, in order: a record that holds exactly these texts is not a row.",
-            written="list of texts",
+            "Fields of a header line, in order: a record that holds exactly these fields is not a row.",
+            written="list of strings",
         ),
     ] = ()
     booleans: Annotated[
         Literal["words", "digits"],
-        Key("Texts that a `boolean` accepts: `true` and `false`; with `digits` also `1` and `0`."),
+        Key("What a `boolean` accepts: `true` and `false`; with `digits` also `1` and `0`."),
     ] = "words"
 
 
@@ -150,16 +150,16 @@ class DebeziumKeys:
     before: Annotated[
         bool,
         Key(
-            "Keep the row before the change as `__before`; the columns can have neither `from` nor "
-            "`unit` nor [leeway](decoding.md#leeway) then."
+            "Keep the row before the change as `__before`. With it, columns cannot have `from`, `unit` or "
+            "[leeway](decoding.md#leeway)."
         ),
     ] = False
     decimals: Annotated[
         Literal["text", "base64"] | None,
         Key(
             "With JSON: how decimals are written, see below.",
-            more="`text`: as text or number (`decimal.handling.mode` string, double); `base64`: as bytes "
-            "(precise), the scale is the column's. Without a schema a text that may be both is a dead "
+            more="`text`: as a string or number (`decimal.handling.mode` string, double); `base64`: as bytes "
+            "(precise), the scale is the column's. Without a schema, a string that may be both is a dead "
             "letter.",
             otherwise="as each record's schema says",
         ),
@@ -197,7 +197,7 @@ class LatestOptions:
     ]
     order: Annotated[
         str,
-        Key("Column whose greatest value is a row's newest change; equal ones are ordered by the offset."),
+        Key("Column whose greatest value marks a row's newest change; ties go to the greater offset."),
     ] = POSITION
 
 

@@ -72,7 +72,7 @@ class SharedOptions:
         Framing,
         Key(
             "Where records and keys carry the ID of their schema, [below](#framing).",
-            more="`id4`: byte 0 and 4 bytes before the data (Confluent's wire format); `id8`: byte 0 and 8 "
+            more="`id4`: a 0x00 byte, then 4 bytes, before the data (Confluent's wire format); `id8`: a 0x00 byte, then 8 "
             "bytes (Apicurio's earlier default); `header`: in `__value_schema_id` and "
             "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header.",
         ),
@@ -308,8 +308,8 @@ class _TableKeys(TableOptions):
     columns: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key(
-            "Columns of the record's value, spelled as in its JSON or in its Avro schema. [Which "
-            "values a type accepts](decoding.md).",
+            "Columns of the record's value, spelled as in its JSON, or its Avro or Protobuf schema. "
+            "[Accepted values](decoding.md).",
             more="Column name: Hive type, or `{type, from, header, key, unit}`; or a list of the same with "
             "a name.",
             written="name: Hive type, or [more](#columns)",

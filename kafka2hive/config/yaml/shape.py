@@ -33,7 +33,7 @@ _DECISIVE = frozenset({"topics", "pattern", "columns", "format", "avro_schema", 
 """Keys of a table without which other checks would report false mistakes."""
 
 _EXPECTED: dict[object, str] = {
-    str: "expected a text; put it in quotes",
+    str: "expected a string; put it in quotes",
     bool: "expected true or false",
     int: "expected a whole number",
     float: "expected a number",

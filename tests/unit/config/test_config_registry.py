@@ -104,7 +104,7 @@ def test_a_wrong_registry_is_reported_with_its_line(keys: str, problem: str) -> 
         (PLAIN % "{", "m:6: tables[0].avro_schema: expected an Avro schema as JSON text, or file:/path of one"),
         (PLAIN % '"long"', "m:6: tables[0].avro_schema: expected the schema of a record"),
         (PLAIN % '{"type": "record"}', "m:6: tables[0].avro_schema: the schema of the record has no list of fields"),
-        (TABLE.replace("format: avro", "avro_schema: {type: record}"), "m:6: tables[0].avro_schema: expected a text"),
+        (TABLE.replace("format: avro", "avro_schema: {type: record}"), "m:6: tables[0].avro_schema: expected a string"),
         (PLAIN.replace("format: avro", "format: raw") % SCHEMA, "m:6: tables[0].avro_schema: only format avro has this key"),
         (PLAIN.replace("format: avro, ", "") % SCHEMA, "m:6: tables[0].avro_schema: only format avro has this key"),
         (f"defaults: {{avro_schema: '{SCHEMA}'}}\n{TABLE.replace(', format: avro', '')}",

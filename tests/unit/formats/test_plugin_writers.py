@@ -250,7 +250,7 @@ def test_a_failure_of_another_tables_writer_is_not_this_ones_error() -> None:
     ("wrong", "message"),
     [
         ("class", "hive.serde is not the full name of a Java class: 'a b'"),
-        ("properties", "hive.serde_properties is not a mapping of texts to texts: {'a': 1}"),
+        ("properties", "hive.serde_properties is not a mapping of strings to strings: {'a': 1}"),
         ("no storage", "hive is str instead of HiveStorage"),
     ],
 )
