@@ -72,7 +72,7 @@ def read(consumer: TaskConsumer, topic: str, count: int, at_once: int = 16_000) 
     consumer.assign([Place(topic, number, 0) for number in range(PARTITIONS)])
     found: dict[int, list[Records]] = {number: [] for number in range(PARTITIONS)}
     ends: dict[int, int] = {}
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while count or len(ends) < PARTITIONS:
         assert time.monotonic() < deadline
         batch = consumer.consume(at_once, 0.1)
@@ -208,14 +208,14 @@ def test_records_that_retention_deletes_under_the_reader_are_an_event(
     consumer = opened(kafka.bootstrap, **small)
     consumer.assign([Place(unique, 0, 0)])
     events: list[Any] = []
-    deadline, first = time.monotonic() + 60, True
+    deadline, first = time.monotonic() + 300, True
     while not events:
         assert time.monotonic() < deadline
         batch = consumer.consume(1, 0.1)
         events += batch.events
         if first and batch.runs():
             admin, first = kafka.admin(), False
-            admin.delete_records([Place(unique, 0, 490)])[Place(unique, 0)].result(60)
+            admin.delete_records([Place(unique, 0, 490)])[Place(unique, 0)].result(120)
     (event,) = events
     assert event.error().code() == KafkaError._AUTO_OFFSET_RESET
     assert (event.topic(), event.partition()) == (unique, 0)
@@ -265,7 +265,7 @@ def test_log_lines_and_errors_of_the_client_are_heard(
 ) -> None:
     consumer = opened("127.0.0.1:1")
     consumer.assign([Place("t", 0, 0)])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not consumer.last_error:
         assert time.monotonic() < deadline
         assert not consumer.consume(10, 0.1).runs()
@@ -325,7 +325,7 @@ def test_a_forked_child_gets_an_error_from_its_parents_consumer_and_makes_its_ow
 ) -> None:
     kafka.create_topic(unique)
     produce(kafka.bootstrap, unique, [b"a"], 1)
-    subprocess.run([sys.executable, "-c", FORKS, kafka.bootstrap, unique], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", FORKS, kafka.bootstrap, unique], check=True, timeout=600)
 
 
 LEAKS = """
@@ -368,7 +368,7 @@ assert after[2] - before < 16_384, (before, after)
 def test_consumers_leave_no_files_threads_or_memory_behind(kafka: KafkaBroker, unique: str) -> None:
     kafka.create_topic(unique)
     produce(kafka.bootstrap, unique, [bytes(1_000)] * 1_000, 1, headers=[[("h", b"1")]] * 1_000)
-    subprocess.run([sys.executable, "-c", LEAKS, kafka.bootstrap, unique, "100"], check=True, timeout=280)
+    subprocess.run([sys.executable, "-c", LEAKS, kafka.bootstrap, unique, "100"], check=True, timeout=900)
 
 
 @needs_compiled
@@ -378,14 +378,19 @@ def test_a_consumer_that_waits_lets_other_threads_go_on(kafka: KafkaBroker, uniq
     consumer.assign([Place(unique, 0, 0)])
     while not consumer.consume(10, 1.0).events:  # the end of the empty log
         pass
-    waits = threading.Thread(target=consumer.consume, args=(10, 2.0))
-    waits.start()
-    steps = 0
-    while waits.is_alive():
-        time.sleep(0.01)
-        steps += 1
+    tries = []
+    for _ in range(3):  # others may need the machine just then: that says nothing
+        waits = threading.Thread(target=consumer.consume, args=(10, 2.0))
+        waits.start()
+        steps = 0
+        while waits.is_alive():
+            time.sleep(0.01)
+            steps += 1
+        tries.append(steps)
+        if steps > 20:
+            break
     consumer.close()
-    assert steps > 20
+    assert tries[-1] > 20, tries
 
 
 class Unfit:

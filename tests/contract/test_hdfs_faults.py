@@ -156,7 +156,7 @@ def test_a_close_without_an_answer_is_finished_by_closing_again(
         assert isinstance(outcome(writer.close), OutcomeUnknown)
         assert not left, "the fault did not happen"
         proxy.fate = lambda called: Fate.ANSWERED
-        eventually(writer.close, seconds=60)
+        eventually(writer.close, seconds=240)
     assert direct.stat(f"{base}/{name}").length == 100_000
     assert direct.read(f"{base}/{name}") == b"x" * 100_000
     assert direct.recover_lease(f"{base}/{name}"), "it is open"
@@ -175,10 +175,10 @@ def test_a_file_under_a_close_that_sleeps_shows_its_bytes_when_complete_and_its_
     assert len(client.read(old)) == 0, "its only block is not complete"
     with ThreadPoolExecutor(1) as pool:
         closing = pool.submit(writer.close)
-        wait_until(lambda: len(client.read(old)) == 100_000, "its block is reported", 60)
+        wait_until(lambda: len(client.read(old)) == 100_000, "its block is reported", 240)
         assert client.recover_lease(old), "all its blocks are complete"
         client.rename(old, new, overwrite=False)
-        closing.result(60)
+        closing.result(240)
     assert bytes(hdfs_to_kill.client().read(new).read()) == b"x" * 100_000
     with pytest.raises(FileNotFoundError):
         client.get_file_info(old)

@@ -423,7 +423,7 @@ def test_a_topic_partition_that_came_after_the_topic_was_read_is_read_by_the_sam
         kafka.add_partitions(unique, 3)
         producer = Producer({"bootstrap.servers": kafka.bootstrap})
         producer.produce(unique, b"later", partition=2)
-        assert producer.flush(60) == 0
+        assert producer.flush(300) == 0
         assert rows(2) == [(2, b"later")]
     finally:
         consumer.close()

@@ -89,7 +89,7 @@ class MadeUpFigures:
     def read(self, visible: Collection[str]) -> Reading:
         """The reading as it is now."""
         self.asked.append(tuple(visible))
-        self.go.wait(30)
+        self.go.wait(240)
         return self.reading
 
     def letters(self, table: str) -> LetterPage:

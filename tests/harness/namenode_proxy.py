@@ -18,7 +18,7 @@ from types import TracebackType
 from tests.harness.namenode_wire import OPENING, answer_in, call_of, frames
 
 CHANGES = frozenset({"create", "rename2", "delete", "mkdirs"})
-_PATIENCE = 30.0
+_PATIENCE = 240.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ def manifests_of(
     plan: TaskPlan, settings: TaskSettings, files: FileSystem, consumer: ConsumerPort, **options: Any
 ) -> list[TableManifest]:
     """Run a task of this plan. `options`: see task_of."""
-    with Watchdog(60.0) as watchdog:
+    with Watchdog(240.0) as watchdog:
         return list(task_of(plan, settings, files, consumer, watchdog, **options).run())
 
 

@@ -217,7 +217,7 @@ class Running:
     def kill_driver(self) -> None:
         """SIGKILL to the driver alone; its JVM and workers have to notice by themselves."""
         self._process.signal(signal.SIGKILL)
-        self._process.wait(30)
+        self._process.wait(240)
 
     def wait_for_orphans(self, seconds: float) -> None:
         """After `kill_driver`: wait until its JVM and workers have ended by themselves."""

@@ -81,7 +81,7 @@ def promtool(*arguments: str, stdin: str = "") -> tuple[int, str]:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

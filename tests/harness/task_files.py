@@ -162,7 +162,7 @@ def task_settings(
     file_bytes: int = 1 << 28,
     open_files: int = 64,
     memory_bytes: int = 1 << 28,
-    stall_seconds: float = 30.0,
+    stall_seconds: float = 120.0,
 ) -> TaskSettings:
     return TaskSettings(
         kafka=(("bootstrap.servers", bootstrap),),
@@ -249,7 +249,7 @@ def run_here(
     """The manifests of one task, by table. With its own consumer, or one of an earlier task."""
     own = TaskConsumer(settings.kafka, CLIENT.get()) if consumer is None else consumer
     try:
-        with Watchdog(settings.stall_seconds) as watchdog:
+        with Watchdog(240.0) as watchdog:
             task = task_of(TaskPlan(0, tables), settings, files, own, watchdog, clock=clock)
             manifests = list(task.run())
     finally:

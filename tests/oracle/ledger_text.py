@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -100,7 +101,18 @@ class LedgerText:
         return {(p["topic"], p["number"]): p["end"] for p in self.newest()["position"]}
 
     def history(self) -> list[Snapshot]:
-        """Every finished snapshot from the first, archived ones too; without hole, each naming the one before it."""
+        """Every finished snapshot from the first, archived ones too; without hole, each naming the one before it.
+
+        Also while a run moves some of them to the archive.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._whole_history()
+            except (AssertionError, FileNotFoundError):
+                time.sleep(0.05)  # moved between the listings, or between a listing and the read
+        return self._whole_history()
+
+    def _whole_history(self) -> list[Snapshot]:
         paths = [
             *(path for path in self._tree.files(self._archive) if path.endswith(".final")),
             *(path for path in self._tree.files(self.directory()) if path.endswith(".final")),

@@ -78,7 +78,7 @@ class HiveServer(Service):
             try:
                 return hive.connect(host="127.0.0.1", port=self.port)
             except TTransportException as error:
-                if error.type != TTransportException.END_OF_FILE or not self.service.is_running:
+                if error.type != TTransportException.END_OF_FILE or self.service.has_ended:
                     raise ServiceFailed(f"{error}; the output of {self.service.tail()}") from error
                 time.sleep(1)
         raise ServiceFailed(f"closed {_ATTEMPTS} connections; the output of {self.service.tail()}")

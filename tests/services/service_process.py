@@ -34,6 +34,7 @@ class ServiceProcess:
         self._folder = folder
         self.env = {**os.environ, **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
+        self._output_begin = 0
 
     @property
     def pid(self) -> int:
@@ -45,6 +46,11 @@ class ServiceProcess:
     def is_running(self) -> bool:
         """Started and not ended (a suspended one is running)."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def has_ended(self) -> bool:
+        """Started here and not running any more; nothing is known of one that another process has started."""
+        return self._process is not None and not self.is_running
 
     def start(self) -> None:
         """Start the process; does not wait for anything. Output of an earlier run is kept in front."""
@@ -129,7 +135,7 @@ class ServiceProcess:
 
     def tail(self) -> str:
         """The end of the output since the last start, with the name of the process, for a failure's text."""
-        state = "runs" if self.is_running else "has ended"
+        state = "has ended" if self.has_ended else "runs"
         return f"{self.name}, which {state}, ends:\n{self._output_bytes().decode(errors='replace')[-3000:]}"
 
     def _fail(self, reason: str) -> None:

@@ -125,7 +125,7 @@ def run_chunk(
     table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))
     source = offsets("t", 0, 0, len(messages))
     files, settings = MemoryFiles(), task_settings("", table)
-    environment = environment_of(settings, files, FakeConsumer({}), Watchdog(30.0))
+    environment = environment_of(settings, files, FakeConsumer({}), Watchdog(240.0))
     run = TableRun(only_part(TaskPlan(0, (table_task("db.t", source),)), settings), environment)
     size = sum(map(len, messages))
     assert not list(

@@ -58,7 +58,7 @@ def test_tables_of_a_worker_without_the_maps_file_fail_with_the_reason_and_the_h
         ("security.protocol", "ssl"),
         ("ssl.ca.location", "/only/on/the/driver.pem"),
     )
-    settings = replace(task_settings("", *tables, stall_seconds=4.0), kafka=properties)
+    settings = replace(task_settings("", *tables, stall_seconds=60.0), kafka=properties)
     plan = TaskPlan(3, tuple(table_task(name, offsets("t", 0, 0, 1)) for name in ("db.t", "db.u")))
     manifests = list(run_task(plan, settings))
     assert [manifest.table for manifest in manifests] == ["db.t", "db.u"]

@@ -117,7 +117,7 @@ def test_the_thread_drops_at_once_and_the_end_of_a_run_waits_for_it() -> None:
     registrar = Registrar(hive, lambda name: None, DaemonThreads())
     registrar.start()
     registrar.drop("d.t", {OLD: False})
-    assert registrar.settle(10)
+    assert registrar.settle(240)
     assert not hive.where
     other = HivePartition("d.t", "dt=2", "hdfs://n/t/dt=2")
     hive.where[other.path] = other.location

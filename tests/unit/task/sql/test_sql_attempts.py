@@ -78,7 +78,7 @@ class Stage:
     def _sent(self, number: int, attempt: int, ends: bool) -> Sent:
         share, first = SHARES[number], first_ranges_of(SHARES)[number]
         logs = self._compacted() if attempt % 10 and self.random.random() < 0.5 else dict(LOGS)
-        with Watchdog(30.0) as watchdog, ExitStack() as stack:
+        with Watchdog(240.0) as watchdog, ExitStack() as stack:
             records = Records(share, self.settings, self.files, FakeConsumer(logs), watchdog, WHOLE)
             environment = environment_of(self.settings, self.files, FakeConsumer(logs), watchdog)
             stack.enter_context(closing(environment))
@@ -112,7 +112,7 @@ class Stage:
             self.is_plain = False
             return RowsReceived(part=part, failure=TableFailure("storage.denied", "no"))
         for _ in range(self.random.choice((1, 1, 2))):  # the first one's files are orphans
-            with Watchdog(30.0) as watchdog:
+            with Watchdog(240.0) as watchdog:
                 environment = environment_of(self.settings, self.files, FakeConsumer({}), watchdog)
                 receiving = ReceivedRows(part, only_part(WHOLE, self.settings), environment)
                 with closing(environment), closing(receiving):

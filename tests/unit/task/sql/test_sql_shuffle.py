@@ -82,7 +82,7 @@ def play(
     table = replace(table or table_of(), shuffle="bucket")
     played, settings = Played(MemoryFiles()), task_settings("", table)
     everything, moved = whole_plan(SHARES), []
-    with Watchdog(30.0) as watchdog, ExitStack() as stack:
+    with Watchdog(240.0) as watchdog, ExitStack() as stack:
         for share, first in zip(SHARES, first_ranges_of(SHARES), strict=True):
             records = Records(share, settings, played.files, FakeConsumer(LOGS), watchdog, everything)
             part = only_part(share, settings, everything)
@@ -278,7 +278,7 @@ def test_a_sender_and_a_receiver_that_fail_say_so_and_take_the_rest_all_the_same
     table = replace(table_of(), shuffle="bucket")
     settings, everything = task_settings("", table), whole_plan(SHARES)
     sound = {key: log_of_days(log.end) for key, log in LOGS.items()}  # no record is read again
-    with Watchdog(30.0) as watchdog:
+    with Watchdog(240.0) as watchdog:
         records = Records(SHARES[0], settings, MemoryFiles(), FakeConsumer(sound), watchdog, everything)
         of_first = [half for batch in records.batches() for half in halves(batch)]
     told: list[RowsWritten] = []

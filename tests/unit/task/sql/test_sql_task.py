@@ -108,7 +108,7 @@ def dump(
 ) -> tuple[TableManifest, MemoryFiles]:
     files, share = MemoryFiles(), TaskPlan(3, (replace(table_task("db.t", *ranges), bounds=bounds),))
     settings = task_settings("", table, stall_seconds=2.0)
-    with Watchdog(30.0) as watchdog:
+    with Watchdog(240.0) as watchdog:
         records = Records(share, settings, files, FakeConsumer(logs), watchdog)
         environment = environment_of(settings, files, FakeConsumer(later or logs), watchdog)
         with (
@@ -332,7 +332,7 @@ def test_a_task_without_spark_never_writes_rows_of_a_table_with_sql() -> None:
     plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 9)),))
     logs = {("t", 0): log_of_days(9)}
     files = MemoryFiles()
-    with Watchdog(30.0) as watchdog:
+    with Watchdog(240.0) as watchdog:
         (manifest,) = task_of(plan, settings, files, FakeConsumer(logs), watchdog).run()
     assert manifest.failure is not None
     assert manifest.failure.code == "sql.needs_spark"
