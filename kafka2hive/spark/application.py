@@ -44,6 +44,8 @@ _URL = re.compile(r"^\s*tracking URL: (\S+)")
 _FINAL = re.compile(r"^\s*final status: (\w+)")
 _ENDED_WITH = re.compile(r"(?:exited with status|ended with exit code) (\d+)")
 _LINES_KEPT = 40
+_STACK = re.compile(r"\s+at \S+\(.*\)|\s+\.\.\. \d+ more")
+_NO_LOGIN = ("Client cannot authenticate via", "SIMPLE authentication is not enabled")
 _BLOCK_BYTES = 4 << 20
 
 
@@ -51,7 +53,7 @@ _BLOCK_BYTES = 4 << 20
 class ApplicationReport:
     """What spark-submit has printed so far; `exit_code` is the exit code of `run`, None if YARN does not know it.
 
-    `final` is YARN's final status, empty before the end; `lines` are the last lines.
+    `final` is YARN's final status, empty before the end; `lines` are the last lines, without Java's stacks.
     """
 
     application: str = ""
@@ -68,7 +70,8 @@ class ApplicationReport:
     def read(self, line: str) -> bool:
         """Read a line that spark-submit printed; return whether it changes the state or the URL."""
         before = (self.state, self.url)
-        self.lines.append(line)
+        if not _STACK.fullmatch(line):
+            self.lines.append(line)
         if match := _STATE.search(line):
             self.application, self.state = match[1], match[2]
         elif not self.application and "ubmitted application" in line and (match := _APPLICATION.search(line)):
@@ -224,7 +227,8 @@ def follow(
             if report.read(line.rstrip()) and report.application:
                 on_change(report)
     if not report.application:
-        raise _not_submitted("\n".join(["it printed", *report.lines]))
+        text = "\n".join(["it printed", *report.lines])
+        raise _not_submitted(text, is_login=any(reason in text for reason in _NO_LOGIN))
     if process.returncode and not report.final:
         report.final = "UNKNOWN"
     return report
@@ -237,11 +241,13 @@ def run_code(report: ApplicationReport) -> int:
     return int(ExitCode.UNAVAILABLE) if report.exit_code is None else report.exit_code
 
 
-def _not_submitted(reason: str) -> ServiceUnavailable:
+def _not_submitted(reason: str, *, is_login: bool = False) -> ServiceUnavailable:
     return ServiceUnavailable(
         "submit.failed",
         f"spark-submit has submitted no application: {reason}",
-        "check that the ResourceManager of HADOOP_CONF_DIR answers, and that user and queue may submit",
+        "the cluster requires Kerberos: write kerberos with principal and keytab into the map, or log in before (kinit)"
+        if is_login
+        else "check that the ResourceManager of HADOOP_CONF_DIR answers, and that user and queue may submit",
     )
 
 

@@ -7,21 +7,31 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka2hive.config.keys import SparkOptions
+from kafka2hive.config.yaml.document import SUBMITTED
 from kafka2hive.spark.class_archive import archive_options
 
 #: Most of what Spark allocates at its start is garbage: without a small young generation, 90 MB of it stay in memory.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn24m"
 #: Only Spark's Python workers import this module; the driver must not.
 WORKERS_DAEMON = "kafka2hive.spark.worker_daemon"
+#: Spark's login with a keytab, under its present and its earlier names.
+LOGIN_KEYS = frozenset(
+    {"spark.kerberos.principal", "spark.kerberos.keytab", "spark.yarn.principal", "spark.yarn.keytab"}
+)
 _LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
 
 
 def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str, str]:
-    """Return the configuration of a session: the JVM's, and the directories in which this process may write."""
+    """Return the configuration of a session: the JVM's, and the directories in which this process may write.
+
+    In an application that `submit` started, Spark itself says where its copy of the keytab is.
+    """
     places = {"spark.sql.warehouse.dir": (scratch / "warehouse").as_uri()}
     if is_local(options.master):
         places["spark.local.dir"] = str(scratch / "local")
-    return launch_conf(options, service) | places | dict(options.conf)
+    conf = launch_conf(options, service) | places | dict(options.conf)
+    sent = LOGIN_KEYS if SUBMITTED in os.environ else frozenset()
+    return {key: value for key, value in conf.items() if key not in sent}
 
 
 def launch_conf(options: SparkOptions, service: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.yaml.document import SUBMITTED, SUBMITTED_FILES, SUBMITTED_VARIABLES, References
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.spark.configuration import QUICK_JVM
+from kafka2hive.spark.configuration import LOGIN_KEYS, QUICK_JVM
 from kafka2hive.spark.pack import START
 
 FILES_DIRECTORY = "kafka2hive-files"
@@ -77,7 +77,18 @@ def submit_conf(submission: Submission) -> dict[str, str]:
     }
     if submission.request.attempts is not None:
         fixed["spark.yarn.maxAppAttempts"] = str(submission.request.attempts)
-    return defaults | map_conf | fixed
+    return defaults | spark_login(submission.map) | map_conf | fixed
+
+
+def spark_login(service_map: ServiceMap) -> dict[str, str]:
+    """Return Spark's settings for the map's keytab, empty without one, or if `spark.conf` names a login.
+
+    With them spark-submit needs no ticket, and the application renews its delegation tokens for as long as it runs.
+    """
+    login = service_map.storage.kerberos or service_map.kerberos
+    if login is None or login.keytab is None or LOGIN_KEYS & dict(service_map.spark.conf).keys():
+        return {}
+    return {"spark.kerberos.principal": login.principal, "spark.kerberos.keytab": login.keytab}
 
 
 def submit_command(submission: Submission, spark_home: Path, properties: Path | None) -> tuple[str, ...]:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from kafka2hive.config.keys.connections import AUTHENTICATION
+from kafka2hive.storage.hdfs import HdfsFileSystem
 from tests.harness.keytabs import keytab
 from tests.harness.program import command, command_as_process
 from tests.harness.scenario import Scenario, Storage, flights_in
 from tests.integration import documented
-from tests.integration.secure_map import grant, login, on_secure_hdfs, secure_sections
+from tests.integration.secure_map import grant, login, on_secure_hdfs, options_of, secure_sections
 from tests.services.kafka_secure import LOGGED_IN, SecureKafka
 from tests.services.secure.hdfs import SecureHdfs
 from tests.services.secure.hive import SecureHive
@@ -185,3 +187,19 @@ def test_a_delegation_token_is_enough_for_hdfs(
     code, failed = asked(config, env)
     assert (code, failed["storage"][0]) == (75, "storage.denied")
     assert "can't be found in cache" in failed["storage"][1]
+
+
+def test_the_login_of_the_map_wins_over_delegation_tokens_of_the_environment(
+    secure_hdfs: SecureHdfs, kdc: Kdc, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """YARN's containers have tokens of who submitted them, which are good for some days only."""
+    file = tmp_path / "token"
+    secure_hdfs.fetch_token("hive/localhost", file)
+    monkeypatch.setenv("HADOOP_TOKEN_FILE_LOCATION", str(file))
+    root = secure_hdfs.namenode_url.replace("localhost", "127.0.0.1")  # as the token's service
+    properties = tuple(secure_hdfs.client_properties.items())
+    with_keytab = HdfsFileSystem(root, properties, kerberos=options_of(kdc))
+    without = HdfsFileSystem(root, (*properties, (AUTHENTICATION, "kerberos")))
+    for files, name in ((without, "hive"), (with_keytab, "etl")):
+        files.mkdirs(f"{root}/{unique}-{name}")
+        assert secure_hdfs.client().get_file_info(f"/{unique}-{name}").owner == name

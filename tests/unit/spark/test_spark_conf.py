@@ -52,6 +52,23 @@ def test_a_remote_master_must_be_able_to_reach_the_driver(tmp_path: Path) -> Non
     assert "spark.local.dir" not in conf
 
 
+def test_a_submitted_application_keeps_what_spark_says_of_its_keytab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has sent a copy, under another name than the map's."""
+    conf = (
+        ("spark.kerberos.principal", "me@R"),
+        ("spark.kerberos.keytab", "my.keytab"),
+        ("spark.cores.max", "2"),
+    )
+    options = SparkOptions(master="yarn", conf=conf)
+    assert dict(conf).items() <= session_conf(options, "flights", tmp_path).items()
+    monkeypatch.setenv("KAFKA2HIVE_SUBMITTED", "kafka2hive-files")
+    sent = session_conf(options, "flights", tmp_path)
+    assert [key for key in sent if key.startswith("spark.kerberos")] == []
+    assert sent["spark.cores.max"] == "2"
+
+
 def test_only_local_masters_start_the_daemon_of_workers_from_our_installation(tmp_path: Path) -> None:
     assert session_conf(SparkOptions(), "flights", tmp_path)[DAEMON] == WORKERS_DAEMON
     assert DAEMON not in session_conf(SparkOptions(master="spark://master.example:7077"), "flights", tmp_path)

@@ -26,6 +26,7 @@ from kafka2hive.spark.application import (
     run_code,
     upload,
 )
+from kafka2hive.spark.configuration import LOGIN_KEYS
 from kafka2hive.spark.pack import PackResult, make_pack
 from kafka2hive.spark.pack_contents import PackedFile
 from kafka2hive.spark.submission import (
@@ -87,6 +88,27 @@ def test_the_settings_of_the_map_win() -> None:
     assert conf["spark.yarn.maxAppAttempts"] == "7"
     assert conf["spark.yarn.dist.archives"].endswith("#kafka2hive-files,x.zip#x"), "the pack arrives, too"
     assert conf["spark.yarn.submit.waitAppCompletion"] == "false", "that is --wait"
+
+
+LOGIN = "kerberos: {principal: etl@R, keytab: keys/etl.keytab}\n"
+
+
+def kerberised(spark: str = "{master: yarn}", more: str = LOGIN) -> dict[str, str]:
+    """Spark's settings for a map with a login."""
+    service_map = load_text(map_text(spark, more), "maps/air.yaml", {})
+    conf = submit_conf(Submission(service_map, ORDER, "hdfs://n/p.tar.gz", "/t/f.zip"))
+    return {key.rpartition(".")[2]: value for key, value in conf.items() if key in LOGIN_KEYS}
+
+
+def test_yarn_is_asked_with_the_keytab_of_the_map_unless_the_map_names_another_login() -> None:
+    assert kerberised() == {"principal": "etl@R", "keytab": "keys/etl.keytab"}
+    assert kerberised(more="") == {}
+    assert kerberised(more="kerberos: {principal: etl@R, cache: 'FILE:/tmp/t'}\n") == {}, (
+        "nobody can send a cache"
+    )
+    own = "{master: yarn, conf: {spark.kerberos.principal: me@R, spark.kerberos.keytab: my.keytab}}"
+    assert kerberised(own) == {"principal": "me@R", "keytab": "my.keytab"}
+    assert kerberised("{master: yarn, conf: {spark.yarn.keytab: my.keytab}}") == {"keytab": "my.keytab"}
 
 
 def test_the_command_names_what_runs_and_the_map_where_it_will_be() -> None:
@@ -346,3 +368,17 @@ def test_an_application_that_was_never_submitted_is_an_error_with_what_spark_sai
         follow(command, os.environ, lambda report: None)
     assert refused.value.code == "submit.failed"
     assert ("no queue etl" if command[0] == "sh" else "/no/spark-submit") in refused.value.message
+
+
+def test_a_stack_of_java_hides_no_reason_and_a_missing_login_has_its_remedy() -> None:
+    stack = "".join(f"\\tat a.b.C$D.call{number}(C.java:1)\\n" for number in range(60))
+    text = f"Exception in thread main java.io.IOException: no\\n{stack}\\t... 26 more\\n"
+    cause = "Caused by: AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]\\n"
+    with pytest.raises(ServiceUnavailable) as refused:
+        follow(["printf", text + cause + stack], {}, print)
+    assert "IOException: no\nCaused by: Access" in refused.value.message
+    assert "C.java" not in refused.value.message and "26 more" not in refused.value.message
+    assert "kinit" in refused.value.remedy
+    with pytest.raises(ServiceUnavailable) as refused:
+        follow(["printf", text], {}, print)
+    assert "kinit" not in refused.value.remedy
