@@ -1,8 +1,8 @@
 """The only module of kafka2hive that a plug-in package may import; everything else is private (docs/plugins.md).
 
 An entry point of `kafka2hive.decoders`, `.bucketers`, `.writers` or `.completion_policies` names a callable that takes a
-context and returns the plug-in; it is called at most once per task and table. Any exception that a plug-in raises sets
-its table aside (`plugin.failed`).
+context and returns the plug-in; it is called at most once per task and table. An exception of a
+decoder, bucketer or writer sets the table aside (`plugin.failed`); one of a completion policy is only a warning.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,12 +61,12 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The outcome of one batch. Positions count the input's messages from 0 and are ascending.
+    """The outcome of one batch. Indices count the input's messages from 0 and are ascending.
 
     `rows` holds the rows of the accepted messages only, in message order, with exactly the table's schema. `accepted` holds
-    the message position of each row, repeated if a message has several rows. `rejected` holds the positions that become
-    dead letters, and `reasons` one reason for each. `without_rows` holds the positions of valid messages without a row;
-    None if every valid message has one. Every input position is in exactly one of accepted, rejected and without_rows.
+    the index of each row's message, repeated if a message has several rows. `rejected` holds the indices of messages that
+    become dead letters, and `reasons` one reason for each. `without_rows` holds the indices of valid messages without a row;
+    None if every valid message has one. Every input index is in exactly one of accepted, rejected and without_rows.
     `new_keys` are keys of messages that no column takes and that were first seen in this batch, if the decoder knows them.
     """
 

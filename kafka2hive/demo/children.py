@@ -1,4 +1,4 @@
-"""The demo's child processes, their logs, ports and Java. On Linux, no child outlives the demo, even if that is killed."""
+"""The demo's child processes, their logs, ports and Java. On Linux, no child outlives the demo, even if the demo is killed."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C reaches only the demo, which then ends its children in order
+                start_new_session=True,  # Ctrl-C reaches only the demo, which then ends its children cleanly
             )
 
     @property
@@ -60,7 +60,7 @@ class Child:
         self._process.wait()
 
     def end(self, seconds: float = 5.0) -> None:
-        """Send SIGTERM, wait for up to `seconds`, then send SIGKILL to it and every process that it started.
+        """Send SIGTERM, wait for up to `seconds`, then send SIGKILL to the child's process group.
 
         A second call does nothing.
         """

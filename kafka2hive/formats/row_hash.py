@@ -1,12 +1,13 @@
 """Hashes of rows: 64 bits per row, computed column by column. Two rows with the same hash count as equal.
 
-Every value becomes a word (see _keyed). A row's hash is the sum of its words, each multiplied by an odd factor of its
-column. All factors are random per process, so nobody can construct collisions. Hashes of two processes cannot be
+Every value becomes a word (see _words). A row's hash is the keyed sum (see _keyed) of its words, each multiplied by an odd
+factor of its column. All factors are random per process, so nobody can construct collisions. Hashes of two processes cannot be
 compared: the process that compares two sides hashes both of them, and no hash is stored.
 
-Two rows that differ in one number, or in one value of up to seven bytes, never collide. Others collide with a probability
-of at most about 2^-42; values that differ only in their highest bits are the worst. Longer values, lists and structs are
-hashed to 64 bits first, a long value by Python's hash of bytes, which is random per process unless PYTHONHASHSEED is set.
+Two rows that differ in one number other than a decimal, or in one value of up to seven bytes, never collide. Others collide
+with a probability of at most about 2^-42; values that differ only in their highest bits are the worst. Longer values, lists
+and structs are hashed to 64 bits first, a long value by Python's hash of bytes, which is random per process unless
+PYTHONHASHSEED is set.
 
 Columns are identified by name, so their order does not matter. A float is compared by its bits: NaN equals NaN, and 0.0
 differs from -0.0.
@@ -65,7 +66,7 @@ def mix_words(words: Hashes) -> Hashes:
 
 
 def comparable(type: pa.DataType) -> pa.DataType:
-    """Return the type as which values are compared: widths of numbers, and names within lists, do not matter."""
+    """Return the type to which values are cast for comparison: widths of numbers, and names within lists, do not matter."""
     if pa.types.is_integer(type) or pa.types.is_boolean(type):
         return pa.int64()
     if pa.types.is_floating(type):

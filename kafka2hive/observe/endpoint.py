@@ -41,7 +41,7 @@ class Health:
         self.progress()
 
     def stops(self) -> None:
-        """Report that the run is ending in order: it stays live, but is no longer ready."""
+        """Report that the run is shutting down gracefully: it stays live, but is no longer ready."""
         self._stops = True
 
     @property
@@ -112,7 +112,7 @@ def _answer_with(page: Page, environ: Mapping[str, Any], start: Callable[..., An
     method = environ["REQUEST_METHOD"]
     if _is_address(environ["REMOTE_ADDR"], loopback=True) and not _is_local(environ.get("HTTP_HOST", "")):
         start("403 Forbidden", [*_TEXT_HEADERS])
-        return [b"write localhost or an IP address in the URL\n"]
+        return [b"use localhost or an IP address in the URL\n"]
     if method not in ("GET", "HEAD"):
         start("405 Method Not Allowed", [*_TEXT_HEADERS, ("Allow", "GET, HEAD")])
         return [b"only GET and HEAD are answered\n"]
@@ -165,7 +165,7 @@ class Notifier:
         self._send(_status(text))
 
     def stopping(self) -> None:
-        """Say that the service is ending in order."""
+        """Say that the service is shutting down gracefully."""
         self._send("STOPPING=1")
 
     def extend_timeout(self, seconds: float) -> None:

@@ -26,7 +26,7 @@ class LogFormat(Enum):
 
 
 class LogLevel(Enum):
-    """The values of `--log-level`: the lowest level to log. Debug includes every change of a file."""
+    """The values of `--log-level`: the lowest level to log. Debug includes every change to the file system."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -47,7 +47,7 @@ _QUIET = {
     "TCLIService": logging.WARNING,
 }
 _CHANGES = "kafka2hive.storage"
-# Loggers of every change of a file and of every step of the protocol.
+# Loggers of every change to the file system (create, rename, delete) and of every step of the protocol.
 _EVERY_CHANGE = (_CHANGES, "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
@@ -71,9 +71,9 @@ def configure(
 ) -> None:
     """Send all logging to `stream` (default: standard error); a second call replaces the first one's settings.
 
-    `secrets` are values that must never appear: each is written as `***`. With `every_change`, all changes of files and all
-    steps of the protocol are logged whatever the `level`, unless the format is human. The file `audit_log`, if any, gets all
-    changes of files as JSON lines. Raises OSError if the file cannot be opened.
+    `secrets` are values that must never appear: each is written as `***`. With `every_change`, all changes to the file system
+    and all steps of the protocol are logged whatever the `level`, unless the format is human. The file `audit_log`, if any,
+    gets all changes to the file system as JSON lines. Raises OSError if the file cannot be opened.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
@@ -86,7 +86,9 @@ def configure(
     logging.basicConfig(level=level, handlers=[handler, *audit], force=True)
     for name, quiet in _QUIET.items():
         logging.getLogger(name).setLevel(max(quiet, level))
-    change_level = level  # the lowest level at which `stream` gets changes of files and steps of the protocol
+    change_level = (
+        level  # the lowest level at which `stream` gets changes to the file system and steps of the protocol
+    )
     if human and level > logging.DEBUG:
         change_level = max(level, logging.WARNING)
     elif every_change:
@@ -100,7 +102,7 @@ def configure(
 
 
 def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:
-    """Return a handler for changes of files only; it creates the file again after logrotate has moved it."""
+    """Return a handler for changes to the file system only; it creates the file again after logrotate has moved it."""
     handler = WatchedFileHandler(path)
     handler.setFormatter(RedactingFormatter(JsonFormatter(), secrets))
     handler.addFilter(lambda record: record.name == _CHANGES)
@@ -148,7 +150,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class Redaction:
-    """Replaces secrets in a text, including their JSON-escaped forms."""
+    """Replaces secrets in a string, including their JSON-escaped forms."""
 
     def __init__(self, secrets: Collection[str]) -> None:
         spellings = {

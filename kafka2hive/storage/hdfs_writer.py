@@ -15,13 +15,16 @@ Result = TypeVar("Result")
 KEEP = (1 << 64) - 1  # Java's -1: do not change this time of the file
 
 _PAUSES = (0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1)
-"""Seconds before each check whether the last block was reported. After their sum, hdfs-native repeats the request."""
+"""Seconds before each check whether the last block was reported.
+
+Their sum is less than the 500 ms after which hdfs-native repeats the request.
+"""
 _MOST_CALLS = 32
 _AT_EXIT_SECONDS = 10.0  # longer than hdfs-native's sleep and a failover take (ADR 2, point 5)
 
 
 class WriterCalls(Protocol):
-    """What a writer needs of its file system; see HdfsFileSystem."""
+    """What a writer needs from its file system; see HdfsFileSystem."""
 
     def transfer(self, operation: Operation, path: str, function: Callable[[], Result]) -> Result: ...
 
@@ -46,7 +49,7 @@ class _Phase(Enum):
     """The steps of closing a file."""
 
     OPEN = "open"
-    SYNCED = "synced"  # every DataNode has all bytes on its disk, and the NameNode knows the length
+    SYNCED = "synced"  # every DataNode in the pipeline has all bytes on its disk, and the NameNode knows the length
     IN_DOUBT = "in doubt"  # the close was requested and has no clear response
     ENDED = "ended"
 

@@ -1,7 +1,7 @@
 """The JSON documents that `--json` prints: their envelope and the parts that several commands have in common.
 
-Examples in tests/contract freeze the documents: keys are added, never renamed or removed. Any other change increases
-`format`. `next_offset` is the next offset to be read, the open end of a half-open range.
+Examples in tests/contract freeze the documents. Keys may be added at any time; any other change increases `format`.
+`next_offset` is the next offset to be read, the open end of a half-open range.
 """
 
 import json
@@ -68,7 +68,7 @@ def resume_lines(positions: Iterable[Position]) -> list[str]:
         if len(ends) > _MOST_LISTED:
             total = sum(end for _, end in ends)
             lines.append(
-                f"{topic}  {counted(len(ends), 'partition')}, {counted(total, 'offset')} done (each: --json)"
+                f"{topic}  {counted(len(ends), 'topic partition')}, positions add up to {total:,} (--json lists each)"
             )
         else:
             lines.append(f"{topic}  " + " ".join(f"{number}:{end:,}" for number, end in ends))

@@ -126,9 +126,20 @@ def check_bucket(check: TableCheck) -> None:
     _check_partition_names(check, template, path)
     _check_bucket_fields(check, template, path)
     _check_event_field(check, bucket, template, path)
-    from_value = bool(template.fields) or (bucket_time(bucket) is BucketTime.EVENT and bool(template.codes))
-    if check.table.tombstones is Tombstones.WRITE and from_value:
-        message = "the bucket comes from the value, which a tombstone lacks: use tombstones skip or bucket time record"
+    if check.table.tombstones is Tombstones.WRITE:
+        _check_tombstones(check, bucket, template)
+
+
+def _check_tombstones(check: TableCheck, bucket: Bucketing, template: BucketPath) -> None:
+    """Check that a tombstone has a bucket: its row has nulls in all columns except those of the key, headers and metadata."""
+    columns = declared_columns(check.table)
+    others = {column.name for column in columns if column.part is not RecordPart.VALUE}
+    of_value = [f"{{{name}}}" for name in template.fields if bucket.plugin is not None or name not in others]
+    if of_value:
+        message = f"bucket.path takes {', '.join(of_value)} from the value, which a tombstone lacks: use tombstones skip"
+        check.add(check.path("tombstones"), message)
+    elif bucket_time(bucket) is BucketTime.EVENT and template.codes and bucket.field not in others:
+        message = "the event time comes from the value, which a tombstone lacks: use tombstones skip or bucket time record"
         check.add(check.path("tombstones"), message)
 
 
@@ -186,7 +197,7 @@ def _check_event_type(
         message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
         check.add((*path, "field"), message)
     elif bucket.unit is not UNSET and event.type.lower() != "bigint":
-        check.add((*path, "unit"), f"is used only with a bigint field, {field} is {event.type}")
+        check.add((*path, "unit"), f"is used only with a bigint field, but {field} is {event.type}")
 
 
 def check_compact(check: TableCheck, has_hive: bool) -> None:
@@ -197,7 +208,7 @@ def check_compact(check: TableCheck, has_hive: bool) -> None:
     if check.table.completion is None:
         check.add(path, "needs completion: only complete partitions are compacted")
     if not has_hive:
-        check.add(path, "needs the hive section: it changes the location of a compacted partition in Hive")
+        check.add(path, "needs the hive section: compaction changes the location of a partition in Hive")
     _check_periods(check, path)
     if check.table.compact.keep_seconds < _DAY_SECONDS:
         check.add(
@@ -213,15 +224,15 @@ def check_compact(check: TableCheck, has_hive: bool) -> None:
 
 
 def _check_periods(check: TableCheck, path: Path) -> None:
-    """Check that the table's partitions are periods that end, as the key at `path` requires."""
+    """Check that the table's partitions are whole periods, as the key at `path` requires."""
     bucket = read_bucket_path(check.table.bucket.path)
     if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
-        message = f"needs partitions of a period of time that ends: bucket.path {check.table.bucket.path} names none"
+        message = f"bucket.path {check.table.bucket.path} must name whole periods, such as %Y-%m-%d"
         check.add(path, message)
 
 
 def check_completion(check: TableCheck) -> None:
-    """Check that each bucket is a period of time that ends, or that a plug-in decides."""
+    """Check that each bucket is a whole period, or that a plug-in decides."""
     completion = check.table.completion
     if completion is None:
         return
@@ -234,10 +245,7 @@ def check_completion(check: TableCheck) -> None:
     if not bucket.levels:
         check.add(path, "is for tables with partitions: bucket.path is empty")
     elif completion.plugin is None and period_of(bucket) is None:
-        message = (
-            f"bucket.path {check.table.bucket.path} does not name a period of time that ends: use whole dates such as "
-            "%Y-%m-%d, or a plugin that decides"
-        )
+        message = f"bucket.path {check.table.bucket.path} must name whole periods, such as %Y-%m-%d, unless a plugin decides"
         check.add(path, message)
 
 
@@ -260,11 +268,12 @@ def check_bounds(check: TableCheck) -> None:
         elif seconds < _SHORTEST_BOUND_SECONDS:
             check.add(
                 place,
-                f"must be at least {_SHORTEST_BOUND_SECONDS}s: clocks differ, so it would exclude the present",
+                f"must be at least {_SHORTEST_BOUND_SECONDS}s: clocks differ, so a shorter bound would reject current records",
             )
         elif name == "max_past" and seconds < _DAY_SECONDS and _is_date(check):
             check.add(
-                place, "must be at least 1d: a date means its midnight, so it would exclude the present"
+                place,
+                "must be at least 1d: a date means its midnight, so a shorter bound would reject current records",
             )
 
 
@@ -285,7 +294,7 @@ def check_retain(check: TableCheck) -> None:
     path, table = check.path("retain"), check.table
     _check_periods(check, path)
     if seconds < _DAY_SECONDS:
-        check.add(path, "must be at least 1d: records would expire before they are read")
+        check.add(path, "must be at least 1d: otherwise records would expire before they are read")
     elif table.completion is not None and seconds <= table.completion.delay_seconds:
         check.add(path, "must be longer than completion.delay: only complete partitions are dropped")
 

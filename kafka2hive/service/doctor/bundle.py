@@ -15,7 +15,7 @@ from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import FileSystem, NotFound, StorageError
 
 MOST_BYTES = 10 << 20
-"""The most bytes of one piece; a longer one is cut."""
+"""Maximum size of a piece, in bytes; a longer piece is truncated."""
 MOST_TABLES = 200
 SNAPSHOTS = 3
 """How many of each table's newest snapshots the archive has."""
@@ -67,7 +67,9 @@ def write_bundle(
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise ConfigError(
-            "usage.output", f"{output} cannot be written: {error}", "name a file in a directory with room"
+            "usage.output",
+            f"{output} cannot be written: {error}",
+            "name a file in a writable directory with free space",
         ) from error
     return Bundle(tuple(names), errors)
 
@@ -119,7 +121,7 @@ def _raise(error: Exception) -> str:
 def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
     data = text.encode()
     if len(data) > MOST_BYTES:
-        data = data[:MOST_BYTES] + b"\n(cut here)\n"
+        data = data[:MOST_BYTES] + b"\n(truncated here)\n"
     member = tarfile.TarInfo(f"kafka2hive-bundle/{name}")
     member.size, member.mtime, member.mode = len(data), int(time.time()), 0o600
     archive.addfile(member, io.BytesIO(data))

@@ -114,7 +114,7 @@ class Compactions:
         """Forget orders that somebody withdrew: their ids are not in `waiting`, which has the ids in the inbox."""
         for name, work in self._works.items():
             if work.ordered is not None and (order := work.ordered.order).id not in waiting:
-                log.info("%s: order %s of %s was withdrawn", name, order.id, order.given_by)
+                log.info("%s: order %s from %s was withdrawn", name, order.id, order.given_by)
                 self._forget(self._owned_tables.tables[name], work)
 
     def begin(self, table: Table, order: Order) -> None:

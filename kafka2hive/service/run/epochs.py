@@ -180,7 +180,7 @@ class EpochLoop:
             for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
-                    f"{name}: its tasks die or raise; they read {first_ranges(in_flight.ranges[name])}: {reason}",
+                    f"{name}: its tasks died or raised an error; they read {first_ranges(in_flight.ranges[name])}: {reason}",
                     "look for these offsets in the tasks' logs; the run tries the table again by itself",
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)

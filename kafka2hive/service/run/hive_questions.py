@@ -28,7 +28,7 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Hive is away, or has not answered yet. `refused` is set if Hive refuses the login.
+    """Hive is unreachable, or has not answered yet. `refused` is set if Hive refuses the login.
 
     `alone` says that only the statement of this question failed, so that other questions may still succeed.
     """
@@ -63,8 +63,8 @@ class HiveQuestions:
     """Asks questions in up to `threads` threads. `open_ask` opens one thread's session; a request has its own time limit.
 
     A question is asked once, however many callers wait for it. After the server was silent for `longest_silence` seconds,
-    or a request failed, callers get NoAnswer at once until the server has answered something. Questions are still asked in
-    the background, and a caller that repeats one later gets the answer.
+    or a request failed for a reason that affects all questions, callers get NoAnswer at once until the server has answered
+    something. Questions are still asked in the background, and a caller that repeats one later gets the answer.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class HiveQuestions:
             return reply.answer
 
     def forget(self, table: str) -> None:
-        """Drop answers and open questions about a table that Hive has refused since."""
+        """Drop answers and open questions about a table that has meanwhile been found to differ."""
         with self._condition:
             for question in [question for question in self._replies if question.table == table]:
                 del self._replies[question]
 
     def _ask(self, question: Question) -> _Reply:
-        """Return the reply of a question under way, or of one whose answer Agrees is still unread; otherwise ask anew."""
+        """Return the reply of a question under way, or of one that was answered with Agrees but not read yet; else ask anew."""
         reply = self._replies.get(question)
         if reply is not None and (reply.answer is None or isinstance(reply.answer, Agrees)):
             return reply
@@ -130,7 +130,7 @@ class HiveQuestions:
             with self._open_ask() as ask:
                 while (request := self._next()) is not None:
                     question, reply = request
-                    answer: Answer = NoAnswer(f"asking for {question.table} failed")
+                    answer: Answer = NoAnswer(f"asking about {question.table} failed")
                     try:
                         answer = ask(question)
                     finally:  # also after a bug, because callers must not wait for ever

@@ -48,12 +48,12 @@ from kafka2hive.storage.port import StorageError
 log = logging.getLogger(__name__)
 
 BATCH_LETTERS, BATCH_BYTES = 50_000, 32_000_000
-"""The most letters and bytes of the files of one epoch, unless one file has more."""
+"""Limits on the letters and bytes of one epoch's files; a single file may have more."""
 SEARCH_SECONDS, IDLE_SEARCH_SECONDS = 0.5, 5.0
 """How long one step reads the ledger's history before other tables get their turn: in a busy run, and in an idle run."""
 _OUTAGES = ("storage.unavailable", "storage.outcome_unknown")
 _MOST_TRIES = 10
-"""How often a batch is tried while the file system does not answer its tasks, because one file may stay unreadable."""
+"""How many times a batch is tried while the file system does not answer its tasks, because one file may stay unreadable."""
 
 
 @dataclass(slots=True)
@@ -64,10 +64,10 @@ class _Work:
     - `search`, `letters`: the search for the order's files, and its result so far.
     - `files`: the files still to be decoded; None until the search has ended.
     - `in_flight`: the files of the epoch under way, by task.
-    - `untouched`: letters that were decoded again without a change, or not read.
+    - `untouched`: what the replay leaves unchanged so far (see Untouched).
     - `records_next`: whether the table's records have the next turn.
     - `alone`: whether the next batch must be the only one of its epoch, because the last epoch with it failed as a whole.
-    - `outages`: how often the file system did not answer the tasks of the next batch.
+    - `outages`: how many times the file system did not answer the tasks of the next batch.
     """
 
     order: Order
@@ -99,7 +99,7 @@ class Replays:
         """Forget orders that somebody withdrew: their ids are not in `waiting`, which has the ids in the inbox."""
         for name, work in list(self._works.items()):
             if work.order.id not in waiting:
-                log.info("%s: order %s of %s was withdrawn", name, work.order.id, work.order.given_by)
+                log.info("%s: order %s from %s was withdrawn", name, work.order.id, work.order.given_by)
                 del self._works[name]
 
     def begin(self, table: Table, order: Order) -> None:
@@ -120,7 +120,7 @@ class Replays:
         known = owned.state.replaying
         if known is None or known.order != order.id:
             known = RunningReplay(order=order.id, through=owned.state.epoch)
-        text = "%s: order %s of %s: dead letters up to epoch %d are replayed"
+        text = "%s: order %s from %s: replaying dead letters up to epoch %d"
         log.info(text, table.name, order.id, order.given_by, known.through)
         self._works[table.name] = self._work(order, order.instruction, owned, known)
 
@@ -223,7 +223,11 @@ class Replays:
         return ()
 
     def batches_with(self, others: Sequence[TaskPlan], slots: int) -> tuple[TaskPlan, ...]:
-        """Return the tasks to add to an epoch whose tasks `others` read records: a batch for each table without such tasks."""
+        """Return the tasks to add to an epoch whose tasks `others` read records: a batch for each table without such tasks.
+
+        If there are neither such tasks nor such batches, return the lone batch. Gives the next turn to the letters of tables
+        that read records now.
+        """
         taken = {task.table for plan in others for task in plan.tables}
         plans: list[TaskPlan] = []
         for name, work in self._ready():
@@ -276,18 +280,18 @@ class Replays:
             self._steps.publish(table, with_places(files, table.owned.state, table.rule, change))
             work.running = running
         for path, why in untouched.not_read[len(work.untouched.not_read) :]:
-            log.warning("%s: letters are not read: %s %s", table.name, path, why)
+            log.warning("%s: letters in %s were not read: %s", table.name, path, why)
         work.untouched, work.records_next = untouched, True
         work.alone, work.outages = False, 0
         assert work.files is not None
         for _ in planned:
             work.files.popleft()
         log.info(
-            "%s: order %s: %s replayed, %s to look at",
+            "%s: order %s: %s replayed, %s left",
             table.name,
             work.order.id,
             counted(work.running.files, "file"),
-            len(work.files),
+            counted(len(work.files), "file"),
         )
 
     def failed(self, tables: Collection[str], reason: str) -> bool:
@@ -301,7 +305,7 @@ class Replays:
             was_alone = work.alone
             work.alone = True
             if was_alone and set(tables) == {name}:
-                text = f"{name}: the tasks that decode its letters die or raise: {reason}"
+                text = f"{name}: the tasks that decode its letters died or raised an error: {reason}"
                 error = TableError("task.killed", text, "look at the logs of the tasks")
                 self._steps.map_tables([self._owned_tables.tables[name]], partial(self._refuse, work, error))
         return bool(in_flight)
@@ -316,4 +320,4 @@ class Replays:
 def _done_before(running: RunningReplay | None, order: Order) -> str:
     if running is None or running.order != order.id:
         return "nothing was done"
-    return f"it ends after {counted(running.files, 'file')} with {counted(running.account.read, 'letter')}"
+    return f"the order ends after {counted(running.files, 'file')} with {counted(running.account.read, 'letter')}"

@@ -1,4 +1,4 @@
-"""Replays of dead letters: the common part of a run and `dead-letters replay`. All but search_letters is pure."""
+"""Replays of dead letters: the common part of a run and `dead-letters replay`. Only `search_letters` does I/O."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from kafka2hive.service.tables.read_through import with_expiry
 from kafka2hive.storage.port import FileSystem
 
 _MOST_NAMED = 3
-"""The most unreadable files that an order's result names."""
+"""Maximum number of unreadable files that an order's result names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def search_letters(
     """Add one snapshot after another to `letters`, and yield `letters` after each, so that the caller may pause the search.
 
     After an error, a second call with the same `letters` resumes at the last snapshot added, if the owner is still the same.
-    Raises ManualActionRequired (a damaged snapshot), StorageError, also NotFound if snapshots are archived meanwhile.
+    Raises ManualActionRequired (a damaged snapshot), StorageError, including NotFound if snapshots are archived meanwhile.
     """
     yield letters
     for snapshot in final_snapshots(files, paths, directory, letters.oldest):
@@ -106,8 +106,8 @@ def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
 class Untouched:
     """The files that a replay leaves unchanged.
 
-    `files` and `letters` count files whose chosen letters all fail again. `not_read` has the paths of files that cannot be
-    read, and the reasons.
+    `files` counts the files whose chosen letters all fail again, `letters` those letters. `not_read` has the paths of files
+    that cannot be read, and the reasons.
     """
 
     files: int = 0
@@ -171,7 +171,8 @@ _COUNTS |= {"tombstones": "tombstones", "again": "dead_lettered"}
 class ReplayCounts:
     """The result of a replay by order: how many `files` were replaced, and the account of their letters.
 
-    `unchanged` counts files whose chosen letters all fail again. `not_read` names the first of the `not_read_files`.
+    `unchanged` and `unchanged_letters` count the files whose chosen letters all fail again, and those letters. `not_read` names
+    the first of the `not_read_files`.
     """
 
     files: int

@@ -1,7 +1,8 @@
-"""The side before the SELECT: the table's settings for decoding, and the RowEnd that passes rows on with coordinates.
+"""The part of a task before the SELECT: settings for decoding, and the RowEnd (task/table.py) that passes rows to the SELECT.
 
-Records are counted as in a task without SQL. Dead letters do not go through the SELECT. Each attempt writes its files of
-dead letters here; the driver commits the files of the attempt whose rows came through (sql/accounts.py).
+The rows have their coordinates (coordinates.py). Records are counted as in a task without SQL. Dead letters do not go through
+the SELECT: each attempt writes its dead-letter files before it, and the driver commits the files of the attempt whose rows
+came through (sql/accounts.py).
 """
 
 from collections.abc import Iterator, Sequence

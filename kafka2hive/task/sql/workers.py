@@ -104,7 +104,7 @@ def receive_rows(
 class _AfterSelect:
     """A context for one attempt of a table after its SELECT; it catches an error of the table and keeps it as `failure`.
 
-    After an error it reads the remaining batches, because the side before the SELECT reports only when all its rows are
+    After an error it reads the remaining batches, because the part before the SELECT reports only when all its rows are
     taken. After an error of Kafka the next attempt gets a new consumer.
     """
 

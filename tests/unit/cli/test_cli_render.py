@@ -114,7 +114,7 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
 
 def test_many_topic_partitions_take_one_line() -> None:
     assert resume_lines(_positions(*[10] * 500)) == [
-        "flights  500 partitions, 5,000 offsets done (each: --json)"
+        "flights  500 topic partitions, positions add up to 5,000 (--json lists each)"
     ]
 
 

@@ -61,7 +61,7 @@ IN_OPEN = '\n    location: "file:///tmp/lake%s"'
         (HIVE, DAYS, "", "needs completion"),
         (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/", "must not be named _open"),
         (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/{table}", None),
-        (HIVE, "c={carrier}", COMPLETION, "needs partitions of a period of time that ends"),
+        (HIVE, "c={carrier}", COMPLETION, "bucket.path c={carrier} must name whole periods"),
     ],
 )
 def test_validate_names_what_compact_needs(

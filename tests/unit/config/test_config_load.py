@@ -288,7 +288,10 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
     [
         ("bucket: {field: nope}", "nope is not a column of the table"),
         ("bucket: {field: carrier}", "carrier is string; an event time is a timestamp, a date or a bigint"),
-        ("bucket: {field: time_hour, unit: s}", "is used only with a bigint field, time_hour is timestamp"),
+        (
+            "bucket: {field: time_hour, unit: s}",
+            "is used only with a bigint field, but time_hour is timestamp",
+        ),
         ("bucket: {time: event}", "time event needs a field"),
         ("bucket: {time: record, field: time_hour}", "is not used with time record"),
         ('bucket: {field: time_hour, path: ""}', "is not used: the path has no time code"),
@@ -309,11 +312,11 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ),
         (
             "tombstones: write\nbucket: {field: time_hour}",
-            "the bucket comes from the value, which a tombstone lacks",
+            "the event time comes from the value, which a tombstone lacks",
         ),
         (
             "tombstones: write\nbucket: {path: 'c={carrier}'}",
-            "the bucket comes from the value, which a tombstone lacks",
+            "bucket.path takes {carrier} from the value, which a tombstone lacks",
         ),
         ("start: {offsets: {flights: {a: 1}}}", "expected a whole number"),
         ("pattern: fl.*", "has topics and pattern: keep one"),

@@ -161,7 +161,7 @@ def test_an_event_time_may_be_within_a_struct_or_at_a_path(
         ("$.meta.it", {}, "no column takes $.meta.it"),
         ("$.meta['a word']", {}, "is string; an event time is"),
         ("$.meta[0]", {}, "a path cannot select an element"),
-        ("props.at", {"unit": "ms"}, "is used only with a bigint field, props.at is timestamp"),
+        ("props.at", {"unit": "ms"}, "is used only with a bigint field, but props.at is timestamp"),
         ("prop.at", {}, "prop.at is not a column of the table"),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from kafka2hive.config.keys import Column, RecordPart
+from kafka2hive.config.keys.source import Tombstones
 from kafka2hive.config.load import load_text
 from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
@@ -28,6 +29,17 @@ def test_a_raw_key_is_one_column_next_to_a_raw_value() -> None:
         Column("line", "string"),
         Column("k", "bigint", (), None, RecordPart.KEY),
     )
+
+
+@pytest.mark.parametrize(
+    "bucket", ["{path: 't={tenant}'}", "{field: sent}", "{path: 't={tenant}/d=%Y', field: sent}"]
+)
+def test_the_bucket_of_a_tombstone_may_come_from_headers_and_key(bucket: str) -> None:
+    lines = (
+        f"    tombstones: write\n    bucket: {bucket}\n    key_format: json\n    columns:\n      n: bigint\n"
+        "      sent: {type: timestamp, header: sent, unit: ms}\n      tenant: {type: string, key: $.t}\n"
+    )
+    assert films(lines).tombstones is Tombstones.WRITE
 
 
 @pytest.mark.parametrize("format", ["avro", "protobuf"])

@@ -78,7 +78,7 @@ def test_a_long_piece_is_cut(tmp_path: Path) -> None:
     archive = tmp_path / "out.tar.gz"
     write_bundle(str(archive), {"long.txt": lambda: "x" * (MOST_BYTES + 5)}, str)
     text = contents(archive)["long.txt"]
-    assert len(text) < MOST_BYTES + 20 and text.endswith("(cut here)\n")
+    assert len(text) < MOST_BYTES + 30 and text.endswith("(truncated here)\n")
 
 
 def test_a_place_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:

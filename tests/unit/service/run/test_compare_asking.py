@@ -232,7 +232,7 @@ def test_a_bug_in_an_ask_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) 
             raise RuntimeError(f"a bug at {question.table}")
 
     asking = asking_of(Broken().session, threads=1, longest_silence=LONG)
-    assert asking.answer(q("d.a")) == NoAnswer("asking for d.a failed")
+    assert asking.answer(q("d.a")) == NoAnswer("asking about d.a failed")
     for thread in threading.enumerate():
         if thread.name == "ask-hive":
             thread.join()

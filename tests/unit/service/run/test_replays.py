@@ -254,7 +254,7 @@ def test_a_run_with_other_rules_says_what_an_earlier_run_has_done(service: Servi
     table = again.tables.tables[TABLE]
     table.in_map = replace(table.in_map, rule=replace(table.rule, format="json"))
     assert of_letters(again.dump()) == []
-    assert "it ends after 2 files with 17 letters" in again.state.orders[-1].result
+    assert "the order ends after 2 files with 17 letters" in again.state.orders[-1].result
     assert again.state.orders[-1].result.startswith("[order.other_map]") and again.state.replaying is None
 
 
@@ -276,7 +276,7 @@ def test_files_that_are_not_there_are_named_and_the_order_goes_on(
         pass
     answer = service.answer
     assert (answer.files, answer.not_read_files, len(answer.not_read)) == (0, 5, 3)
-    assert answer.not_read[0][1] == "is not there" and caplog.text.count("letters are not read") == 5
+    assert answer.not_read[0][1] == "is not there" and caplog.text.count("were not read: is not there") == 5
 
 
 def test_a_failure_ends_the_order_and_not_the_table(service: Service) -> None:
