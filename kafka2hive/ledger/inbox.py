@@ -74,6 +74,7 @@ class ReplayLetters:
     since: str
     rules: str
     kind: ClassVar = "replay"
+    command: ClassVar = "dead-letters replay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,11 @@ class CompactPartitions:
     """Compact the complete partitions of the table now, whatever the time of day."""
 
     kind: ClassVar = "compact"
+    command: ClassVar = "compact"
 
 
 LongInstruction = ReplayLetters | CompactPartitions
-"""Instructions that take a run many snapshots. Without a live run, their commands do the same without an order."""
+"""Instructions that take a run many snapshots. Without a live run, their `command` does the same without an order."""
 Instruction = PauseTable | ResumeTable | GiveUpRegistration | LongInstruction
 _KINDS = {kind.kind: kind for kind in get_args(Instruction)}
 _COMMON = ("format", "id", "service", "table", "by", "given", "kind")

@@ -13,7 +13,10 @@ from kafka2hive.service.inspect.status import NotBegun, StatusResult, TableStatu
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
 
 LATE_SECONDS = 900.0
-"""The age of a table's newest epoch from which the table is behind if records wait, and its pending registrations are late."""
+"""The age of a table's newest epoch from which its pending registrations are late.
+
+If records wait, the table is behind from this age plus the longest interval that the map gives it.
+"""
 
 
 class Urgency(IntEnum):
@@ -143,7 +146,7 @@ def _served(table: TableStatus, waiting: str, now: float) -> Attention:
     state = table.view.state
     written = unix_time(state.written_at)
     silent = 0.0 if written is None else now - written
-    if table.lag and silent > LATE_SECONDS:
+    if table.lag and silent > LATE_SECONDS + (table.longest_interval or 0.0):
         text = f"{waiting}, and the newest epoch is {duration(silent)} old"
         remedy = "look at the run's log and its metrics `kafka2hive_lag_records`, `kafka2hive_last_epoch_timestamp_seconds`"
         return Attention(table.name, Urgency.BEHIND, "Behind", text, remedy)

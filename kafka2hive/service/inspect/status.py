@@ -95,6 +95,7 @@ class TableStatus:
 
     `ends` leaves out topic partitions for which Kafka did not answer. `last` is what the last run reported; None if a live
     run owns the table, or if the table was taken over after that report. `retention` is None if partitions stay forever.
+    `longest_interval` is the most seconds between two epochs while records wait; None if the map does not have the table.
     """
 
     view: View
@@ -105,6 +106,7 @@ class TableStatus:
     last_epochs: tuple[EpochStatus, ...]
     last: LastOutcome | None = None
     retention: RetentionStatus | None = None
+    longest_interval: float | None = None
 
     @property
     def name(self) -> str:
@@ -213,7 +215,7 @@ def status(
             wiring=wiring,
             view=view,
             runs=runs,
-            in_map=rule is not None,
+            rule=rule,
             starts=starts,
             kafka_look=kafka_look,
         )
@@ -297,7 +299,12 @@ def _not_begun(
 
 
 def _table(
-    wiring: Wiring, view: View, runs: Runs, in_map: bool, starts: StartPreview, kafka_look: KafkaLook
+    wiring: Wiring,
+    view: View,
+    runs: Runs,
+    rule: TableRule | None,
+    starts: StartPreview,
+    kafka_look: KafkaLook,
 ) -> TableStatus:
     owner = view.generation.owner
     life = OwnerLife.ALIVE if runs.of(owner) else OwnerLife.DEAD
@@ -313,7 +320,7 @@ def _table(
         or state_of(
             condition=condition,
             life=life,
-            in_map=in_map,
+            in_map=rule is not None,
             stop=stop,
             table=view.paths.table,
             is_paused=view.state.paused is not None,
@@ -323,6 +330,7 @@ def _table(
         ends=kafka_look.logs.high if kafka_look.logs else {},
         last_epochs=_last_epochs(wiring, view),
         last=runs.last_outcome(view.paths.table, view.generation) if is_unattended else None,
+        longest_interval=None if rule is None else rule.flush.longest_seconds,
     )
 
 

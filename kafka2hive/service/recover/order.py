@@ -110,7 +110,7 @@ def give_order(
                 with RepairHeartbeat(wiring) as heartbeat:
                     carry_out_waiting(wiring, paths, heartbeat.begin)
                 if isinstance(instruction, LongInstruction):
-                    _withdraw(wiring, inbox, paths, order)
+                    _withdraw(wiring, inbox, paths, order, instruction)
             except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as error:
                 why_waiting = _reason_of_the_run(wiring, order) or error.message
                 note(f"waiting: {why_waiting}")
@@ -130,7 +130,9 @@ def _reason_of_the_run(wiring: Wiring, order: Order) -> str:
     return next((text for each in conditions for text in each.warnings if order.id in text), "")
 
 
-def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> None:
+def _withdraw(
+    wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order, instruction: LongInstruction
+) -> None:
     """Take the order out of the inbox unless its answer is recorded. Raises NoLiveRun, AmbiguousOutcome (it may stay)."""
     state = look(wiring.ports.files, paths).state
     if find_recorded(state, order.id) is not None:
@@ -139,9 +141,9 @@ def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) ->
         raise AmbiguousOutcome(
             "order.no_answer",
             f"{order.table}: order {order.id} cannot be taken out of {inbox.directory}",
-            "type the same command again",
+            f"type `kafka2hive {instruction.command} --table {order.table} -c MAP` again",
         )
-    if isinstance(order.instruction, CompactPartitions):
+    if isinstance(instruction, CompactPartitions):
         raise NoLiveRun("the run has ended: this command compacts the remaining partitions")
     running = state.replaying
     replaced = running.files if running is not None and running.order == order.id else 0
@@ -232,7 +234,11 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
     try:
         waiting, _, _ = inbox.look()
     except StorageError as error:
-        raise AmbiguousOutcome("order.no_answer", f"listing {inbox.directory}: {error}") from error
+        raise AmbiguousOutcome(
+            "order.no_answer",
+            f"listing {inbox.directory}: {error}",
+            "give the order again when the file system answers; `kafka2hive status -c MAP` shows whether it was carried out",
+        ) from error
     orders = [o for o in waiting if o.table == paths.table and not isinstance(o.instruction, _LEFT_TO_A_RUN)]
     answer_orders(inbox, orders, lambda: owned.state, record)
 

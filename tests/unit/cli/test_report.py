@@ -89,7 +89,7 @@ LOST = Trouble(
 
 def table_of(state: TableState, lag: int | None = 0, **known: object) -> TableStatus:
     """Table air.flights in this state; `known` are fields of its newest snapshot, or of the status itself."""
-    names = ("last_epochs", "warnings", "last")
+    names = ("last_epochs", "warnings", "last", "longest_interval")
     own: dict[str, object] = {name: known.pop(name) for name in names if name in known}
     positions = (Position(PLACE, 0, 100),)
     view = view_of(GENERATION, **{"table": TABLE, "written_at": WRITTEN, "positions": positions, **known})
@@ -119,6 +119,7 @@ CRASH = RunConditions((), WRITTEN)
             Urgency.BEHIND,
             "Behind: 7 offsets wait in Kafka, and the newest",
         ),
+        (only(table_of(Serving(), 7, longest_interval=3_600.0), LATER), Urgency.FINE, "Fine"),
         (only(table_of(Serving()), LATER), Urgency.FINE, "Fine"),
         (only(table_of(Stopped(LOST), 7)), Urgency.ACT, "Stopped: needs you: [kafka.offsets_lost] 5 offsets"),
         (
