@@ -82,6 +82,7 @@ app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=sample.EXIT_CODES)(sample.sample)
 app.command(epilog=submit.PACK_EXIT_CODES)(submit.pack)
 app.command(epilog=submit.SUBMIT_EXIT_CODES)(submit.submit)
+app.command(epilog=submit.EXECUTOR_EXIT_CODES)(submit.executor)
 app.command(epilog=run.WARM_EXIT_CODES)(run.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 

@@ -1,4 +1,4 @@
-"""`kafka2hive pack` and `submit`: the service on a cluster."""
+"""`kafka2hive pack`, `submit` and `executor`: the service on a cluster."""
 
 import logging
 import os
@@ -23,6 +23,11 @@ SUBMIT_EXIT_CODES = options.paragraph(
     "78 the map is wrong, or the pack does not fit",
     "130 interrupted, the application continues",
     "with --wait the exit code of run",
+)
+EXECUTOR_EXIT_CODES = options.paragraph(
+    "69 the image has no Java",
+    "78 Spark did not set the environment of an executor",
+    "otherwise the exit code of the executor",
 )
 
 
@@ -113,3 +118,17 @@ def submit(
         return run_code(report) if wait else int(ExitCode.DONE)
 
     raise typer.Exit(with_map(config, LogFormat.AUTO, logging.WARNING, command))
+
+
+def executor() -> None:
+    """Become a Spark executor in a Kubernetes pod. Spark calls this command; people do not."""
+    from kafka2hive.cli.terminal.outcome import tell_error
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.spark.executor import executor_command
+
+    try:
+        command = executor_command(os.environ)
+    except Kafka2HiveError as error:
+        tell_error(error)
+        raise typer.Exit(int(error.exit_code)) from error
+    os.execv(command[0], command)
