@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 _FIRST_ROWS = re.compile(r"first rows visible ([\d.]+) s after the start")
 # a busy machine is no failure
 PATIENCE = 900.0
-ORPHAN_SECONDS = 120.0
+ORPHAN_SECONDS = 300.0
 
 
 def environment(failpoint: Failpoint | None = None, journal: Path | None = None) -> dict[str, str]:

@@ -126,7 +126,7 @@ def test_tickets_of_a_minute_last_for_ever(
     )
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("protection", ["integrity", "authentication"])
 def test_hdfs_is_written_at_its_weaker_protections(
     kafka: KafkaBroker, kdc: Kdc, unique: str, tmp_path: Path, protection: str
@@ -143,7 +143,7 @@ def test_hdfs_is_written_at_its_weaker_protections(
         scenario.assert_exactly_once(stored)
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("way", ["keytab", "token"])
 def test_executors_of_a_cluster_log_in(
     kafka: KafkaBroker,

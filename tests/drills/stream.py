@@ -53,10 +53,10 @@ class Stream:
         self._thread = threading.Thread(target=self._run, name="stream", daemon=True)
         self._producer = self._new_producer()
 
-    def end(self, seconds: float = 120) -> dict[Place, bytes | None]:
+    def end(self, seconds: float = 300) -> dict[Place, bytes | None]:
         """Send no more, wait for all answers; gives what Kafka holds, which is at least all that was acknowledged."""
         self._end.set()
-        self._thread.join(30)
+        self._thread.join(240)
         assert not self._thread.is_alive(), "the load does not end"
         left = self._producer.flush(seconds)
         assert left == 0, f"{left} records are not acknowledged after {seconds} s"
@@ -74,7 +74,7 @@ class Stream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end.set()
-        self._thread.join(30)
+        self._thread.join(240)
         self._producer.purge()
 
     def _new_producer(self) -> Producer:

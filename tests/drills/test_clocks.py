@@ -62,7 +62,7 @@ def in_berlin(payload: bytes) -> tuple[str, dict[str, Any]]:
     return f"{wall:{HOURS}}", values
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
     kafka: KafkaBroker,
     hdfs: Hdfs,

@@ -24,7 +24,7 @@ RANDOM_KILLS = 60
 # an epoch takes about a second, nearly all of it waiting for HDFS to close files
 LONGEST_LIFE = 2.0
 MOST_OPERATIONS = 45
-PATIENCE = 180.0
+PATIENCE = 600.0
 
 
 class Lane:

@@ -173,7 +173,7 @@ def whole(damage: Damage, dump: Picture, after: dict[str, bytes]) -> list[str]:
     return gone + back
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("quiet")
 def test_every_damage_is_reported_with_its_place_and_none_is_repaired_silently(
     dump: EpochLoop, kafka: KafkaBroker, tmp_path: Path, form: Form, figures: Figures
@@ -256,7 +256,7 @@ class HdfsDump:
             self._undo.pop()()
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("quiet")
 def test_damages_on_hdfs_are_reported_too_and_a_dump_put_back_is_exact(
     dump: EpochLoop, kafka: KafkaBroker, hdfs: Hdfs, tmp_path: Path, form: Form, figures: Figures

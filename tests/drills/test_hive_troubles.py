@@ -23,7 +23,7 @@ from tests.services.produce import Place, produce
 PARTS = 4
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     kafka: KafkaBroker,
     hdfs: Hdfs,

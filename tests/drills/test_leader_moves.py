@@ -53,7 +53,7 @@ def elected(cluster: KafkaCluster, topic: str, preferred: list[int]) -> Callable
     return look
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_when_a_broker_dies_the_others_are_asked_long_before_the_time_limit(
     cluster: KafkaCluster, unique: str
 ) -> None:
@@ -82,7 +82,7 @@ def test_when_a_broker_dies_the_others_are_asked_long_before_the_time_limit(
     wait_until(lambda: set(admin.latest(asked)) == set(asked), "answered by the one that leads again", 300)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_leader_that_went_and_came_back_is_asked_with_its_new_epoch(
     cluster: KafkaCluster, unique: str
 ) -> None:
@@ -159,7 +159,7 @@ def test_leaders_move_under_load_and_each_flight_arrives_once(
     )
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
     cluster: KafkaCluster, figures: Figures, unique: str, tmp_path: Path
 ) -> None:

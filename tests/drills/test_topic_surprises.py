@@ -31,7 +31,7 @@ COMPACTING = {
 KEYS = 5
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the_range(
     kafka: KafkaBroker, figures: Figures, unique: str, tmp_path: Path
 ) -> None:

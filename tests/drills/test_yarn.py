@@ -49,7 +49,7 @@ LOOPBACK = {
 # the jars are on every node already: this one
 JARS = {"spark.yarn.jars": f"local:{SPARK_HOME}/jars/*"}
 # an application master that fails before there is a Spark was seen to hang for minutes
-ATTEMPT_SECONDS = 300.0
+ATTEMPT_SECONDS = 900.0
 _MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
 
 

@@ -46,7 +46,7 @@ def by_password(secure_hive: "SecureHive") -> "HiveOptions":
         LDAP_USER,
         LDAP_PASSWORD,
         "LDAP",
-        30.0,
+        60.0,
         ssl=True,
         ca_file=secure_hive.trust,
     )

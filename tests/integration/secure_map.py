@@ -36,7 +36,7 @@ def secure_sections(kdc: Kdc, hive: SecureHive, name: str = "etl", qop: str | No
     asked = f"&qop={qop}" if qop else ""
     return {
         "kerberos": login(kdc, name),
-        "hive": {"url": f"hive://localhost:{hive.port}/default?auth=KERBEROS{asked}", "timeout": "30s"},
+        "hive": {"url": f"hive://localhost:{hive.port}/default?auth=KERBEROS{asked}", "timeout": "60s"},
     }
 
 

@@ -15,7 +15,7 @@ from tests.services.kafka_broker import KafkaBroker
 FILES = 60
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_part_compaction_measures_both_rewrites_and_the_freshness_of_other_tables(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -90,7 +90,7 @@ def test_java_says_nothing_of_an_archive_that_does_not_fit(
             stderr=subprocess.STDOUT,
             text=True,
             check=True,
-            timeout=120,
+            timeout=600,
         ).stdout
 
     assert version(*shlex.split(use_option(file))).replace(", sharing", "") == version("-Xshare:off")

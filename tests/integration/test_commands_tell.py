@@ -23,7 +23,7 @@ def states(config: Path, ask: Callable[..., Finished] = command) -> tuple[int, d
     return told.code, {table["table"]: table for table in told.document["tables"]}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -68,7 +68,7 @@ def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
     assert command("verify", config, "--table", f"{well}x").code == 78
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_another_process_sees_the_states_of_a_live_run(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -109,7 +109,7 @@ def test_another_process_sees_the_states_of_a_live_run(
         run.wait_for_orphans(120)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -152,7 +152,7 @@ def early_days(
     return config, counts
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_put_back(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -222,7 +222,7 @@ def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_
     assert len(files) < len(counts) * 4
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_each_partition_stays_where_it_is_whatever_the_map_says_and_after_the_ledger_is_rebuilt(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -291,7 +291,7 @@ def test_each_partition_stays_where_it_is_whatever_the_map_says_and_after_the_le
     assert done.code == 0 and done.document["corrected"] == [], done.log
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -346,7 +346,7 @@ def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
         assert len([p for p in files if "/_" not in p.removeprefix(days.place)]) == 1, files
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_live_run_compacts_by_order_and_the_next_one_goes_on_with_it_after_a_kill(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -502,7 +502,7 @@ class Retired:
         return [path for path in self.tree.files(place) if path.rpartition("/")[2][0] != "_"]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_early_files_are_deleted_once_whatever_is_killed(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -536,7 +536,7 @@ def test_early_files_are_deleted_once_whatever_is_killed(
     assert len(world.early("days")) == 2 and all("/moved-" in path for path in world.early("days"))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_verify_and_a_rebuilt_ledger_agree_when_early_files_are_gone_and_an_older_ledger_is_noticed(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -581,7 +581,7 @@ def test_verify_and_a_rebuilt_ledger_agree_when_early_files_are_gone_and_an_olde
     assert days.counted() == counts and all("/moved-" in path for path in world.early("days"))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_run_deletes_early_files_and_a_query_that_is_sent_there_fails_in_all_formats(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -51,7 +51,7 @@ def test_the_command_is_that_of_sparks_launcher() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "SPARK_HOME": home, "SPARK_SCALA_VERSION": "2.13"},
     ).stdout
     launcher = [word for word in said.strip("\0\n").split("\0") if word]

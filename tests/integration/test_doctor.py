@@ -33,7 +33,7 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for partition, age in ((0, 20), (0, 19), (0, 1), (1, 2)):
         producer.produce(unique, b"{}", partition=partition, timestamp=now - age * _HOUR)
-    assert producer.flush(60) == 0
+    assert producer.flush(300) == 0
     section = {"url": f"hive://{hive.address}"}
     config = write_map(tmp_path, unique, kafka.bootstrap, uri, [raw_table(table, unique)], hive=section)
     assert command("init", config).code == 0
@@ -60,7 +60,7 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     keep = ConfigEntry("retention.ms", str(240 * _HOUR), incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, unique, incremental_configs=[keep])
     admin = kafka.admin()
-    admin.incremental_alter_configs([topic])[topic].result(60)
+    admin.incremental_alter_configs([topic])[topic].result(120)
     mended = command("doctor", config, "--json")
     assert not {"doctor.retention", "doctor.room"} & _findings(mended).keys(), mended.out
     assert not [

@@ -45,7 +45,7 @@ def registered(registry: SchemaRegistry, subject: str, *schemas: dict[str, Any])
     return [Writer(registry.register(f"{subject}-value", schema), schema) for schema in named]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_flights_in_avro_of_two_writers_are_in_hive_exactly_once(
     kafka: KafkaBroker,
     hdfs: Hdfs,
@@ -105,7 +105,7 @@ def test_flights_in_avro_of_two_writers_are_in_hive_exactly_once(
     scenario.verify("--deep")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_known_ids_are_dumped_without_the_registry_and_unknown_ones_wait_for_it(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, registry: SchemaRegistry, tmp_path: Path
 ) -> None:

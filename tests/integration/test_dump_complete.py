@@ -113,7 +113,7 @@ def asked(config: Path, partition: str, *wait: str) -> tuple[int, str, int]:
     return answer.code, answer.document["state"], answer.document["rows"]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_by_policies_of_packages(
     kafka: KafkaBroker,
     hdfs: Hdfs,
@@ -243,7 +243,7 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
     assert audited.code == 0, audited.out
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_no_certificate_is_ahead_of_what_an_open_transaction_holds_back(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
     kafka: KafkaBroker,
     hdfs: Hdfs,

@@ -34,7 +34,7 @@ def counted(hive: HiveServer, table: str) -> dict[str, int]:
     return dict(hive.query(f"select dt, count(*) from {table} group by dt"))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_records_out_of_range_and_late_records_are_letters_that_every_reader_of_the_ledger_decides_alike(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

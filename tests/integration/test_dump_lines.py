@@ -26,7 +26,7 @@ if LIBRARY is not None:  # scripts/setup says so when it is not
 ENDS = {"json": ".json.final.gz", "text": ".text.final.gz", "avro": ".avro.final", "plain": ".text.final"}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_lines_are_dumped_exactly_once_read_by_hive_and_prove_a_deleted_ledger(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -35,7 +35,7 @@ def undo_promote(tree: Tree, ledger: LedgerText) -> list[dict[str, Any]]:
     return newest["file"]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -109,7 +109,7 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
     assert command("verify", config, "--deep").code == 0
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_command_without_a_restart(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

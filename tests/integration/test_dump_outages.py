@@ -30,7 +30,7 @@ from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_table_in_trouble_does_not_hold_up_the_others_and_catches_up(
     kafka: KafkaBroker,
     hdfs: Hdfs,

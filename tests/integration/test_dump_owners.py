@@ -17,7 +17,7 @@ from tests.services.produce import produce
 PART = 15_000
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_second_run_is_refused_and_with_takeover_fences_the_first(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

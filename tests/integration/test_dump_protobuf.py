@@ -20,7 +20,7 @@ COUNT = 8_000
 NO_SUCH_ID = 2_000_000_000
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_flights_in_protobuf_of_two_writers_are_in_hive_exactly_once(
     kafka: KafkaBroker,
     hdfs: Hdfs,

@@ -105,7 +105,7 @@ def send(bootstrap: str, topic: str) -> "dict[Place, bytes | None]":
     return {(topic, 0, offset): value for offset, (value, _) in enumerate(RECORDS)}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_every_odd_record_is_where_the_documentation_says(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

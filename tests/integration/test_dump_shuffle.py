@@ -34,7 +34,7 @@ def _is_read(ledger: LedgerText, ends: dict[tuple[str, int], int]) -> bool:
     return ledger.ends() == ends
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_each_bucket_of_an_epoch_is_one_file_also_when_workers_die(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

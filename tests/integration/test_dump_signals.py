@@ -54,7 +54,7 @@ def test_a_signal_while_spark_starts_ends_with_its_code_one_line_and_nothing_tou
         assert run.times_said("interrupted while Spark started") == 1
         assert not run.said("Traceback"), run.tail()
         assert others(run) == []
-        run.wait_for_orphans(120)
+        run.wait_for_orphans(300)
     assert not (tmp_path / "disk" / "kafka2hive" / "kafka_partition_offsets").exists()
 
 

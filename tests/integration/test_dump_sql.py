@@ -102,7 +102,7 @@ def _accounts(ledger: LedgerText) -> dict[str, int]:
     }
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -201,7 +201,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_selects_that_are_not_one_row_per_record_leave_their_tables_untouched_while_others_go_on(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -235,7 +235,7 @@ def test_selects_that_are_not_one_row_per_record_leave_their_tables_untouched_wh
     assert tree.files(held) == before, "it is not taken over"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_workers_killed_in_the_middle_of_an_epoch_lose_and_double_nothing(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -284,7 +284,7 @@ def twice(number):
 """
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_rows_are_joined_with_lookups_and_go_through_functions_of_a_module(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ def staged(tree: Tree, table_location: str) -> list[str]:
     return sorted(tree.files(f"{table_location}/_tmp"))
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_second_run_of_a_task_doubles_nothing(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -24,7 +24,7 @@ def next_offsets(config: Path) -> dict[tuple[str, int], int]:
     return {(p["topic"], p["partition"]): p["next_offset"] for t in tables for p in t["partitions"]}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_new_topics_and_partitions_join_while_it_runs_and_lost_records_stop_it_until_accepted(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ OURS = f"({COLUMNS}, k_topic string, k_partition int, k_offset bigint)"
 BY_MONTH = "partitioned by (dt string)"
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_corrected(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -114,7 +114,7 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
         assert tree.files(location(uri, name(table))) == {}, table
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_learns_it_all(
     kafka: KafkaBroker, hdfs: Hdfs, hive_away: HiveServer, unique: str, tmp_path: Path
 ) -> None:

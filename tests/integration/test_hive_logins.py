@@ -31,7 +31,7 @@ def refusal(options: HiveOptions) -> str:
     return str(caught.value)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_password_over_tls_and_each_refusal(
     by_password: HiveOptions, secure_hive: SecureHive, ldap: Ldap
 ) -> None:
@@ -55,7 +55,7 @@ def test_a_password_over_tls_and_each_refusal(
         ldap.start()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_kerberos_tells_what_is_wrong(kdc: Kdc, secure_hive: SecureHive) -> None:
     good = hive_options(kdc, secure_hive)
     for wrong in (replace(good, service="hs2"), replace(good, host="127.0.0.1")):
@@ -66,7 +66,7 @@ def test_kerberos_tells_what_is_wrong(kdc: Kdc, secure_hive: SecureHive) -> None
     assert "does not accept auth=LDAP" in refusal(replace(good, auth="LDAP", password=LDAP_PASSWORD))
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_each_protection_carries_statements_and_no_other_is_taken_for_it(
     kdc: Kdc, secure_hive: SecureHive, unique: str
 ) -> None:

@@ -53,7 +53,7 @@ def change(op: str, lsn: int, **row: Any) -> bytes:
     return json.dumps(debezium(op, None, after, {"lsn": lsn}, 1_356_998_400_000 + lsn)).encode()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_view_of_the_newest_states_is_the_database(
     kafka: KafkaBroker,
     hdfs: Hdfs,
@@ -129,7 +129,7 @@ def test_the_view_of_the_newest_states_is_the_database(
     assert seen(hive, f"{table}_latest") == [(9, "after it", "4.00")]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_what_has_no_order_fails_the_query_and_a_table_of_the_views_name_sets_its_table_aside(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

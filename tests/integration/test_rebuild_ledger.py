@@ -19,7 +19,7 @@ from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_deleted_ledger_is_rebuilt_from_the_files_and_the_next_run_goes_on_exactly_once(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -102,7 +102,7 @@ def test_the_locked_packages_are_what_the_wheels_ask_for(environment: Environmen
     assert str(ROOT) not in {entry.strip("'") for entry in path.strip("[]\n").split(", ")}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_quick_start_works(
     environment: Environment, built: Release, kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

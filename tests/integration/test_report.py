@@ -52,7 +52,7 @@ def total(rows: list[dict[str, str]], column: str) -> int:
     return sum(int(row[column].replace(",", "")) for row in rows)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_are(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.services.produce import produce
 PART = 6_000
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_an_older_ledger_is_refused_a_moved_table_is_accepted_and_a_table_is_started_over(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -146,7 +146,7 @@ class Retained:
         return answer.code, answer.document["state"]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_expired_days_leave_hive_then_hdfs_and_never_come_back_whatever_is_killed(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -216,7 +216,7 @@ def test_expired_days_leave_hive_then_hdfs_and_never_come_back_whatever_is_kille
     assert audited.code == 0 and world.counted() == left | {f"dt={young}": 150}, audited.out
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_run_drops_what_has_expired_and_deletes_it_a_day_later_while_records_flow(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
@@ -274,7 +274,7 @@ def test_a_table_without_retain_keeps_everything(
     assert world.counted() == {f"dt={world.days[0]}": 50}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_status_where_and_certificate_tell_what_was_dropped_before_and_after_its_files_are_deleted(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -81,7 +81,7 @@ def evolving(
     return Evolving(kafka, hdfs, hive, hive_database, tmp_path)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_hive_reads_the_files_of_three_generations_side_by_side(evolving: Evolving) -> None:
     for generation, columns in enumerate((FIRST, SECOND, THIRD), 1):
         evolving.produce(generation)

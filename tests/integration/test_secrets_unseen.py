@@ -33,7 +33,7 @@ def reported(config: Path, page: Path) -> str:
     return page.read_text()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_passwords_of_a_key_store_and_of_hive_are_nowhere_to_be_seen(
     secure_kafka: "SecureKafka",
     kdc: "Kdc",

@@ -28,7 +28,7 @@ from tests.services.secure.hive import SecureHive
 from tests.services.secure.kdc import Kdc
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
     secure_kafka: SecureKafka,
     kdc: Kdc,

@@ -175,7 +175,7 @@ def test_services_end_when_the_test_process_is_killed(tmp_path: Path) -> None:
         pid = int(run.stdout.readline())
         os.kill(pid, 0)  # it lives
         run.kill()
-    wait_until(lambda: not _is_alive(pid), "gone", 60)
+    wait_until(lambda: not _is_alive(pid), "gone", 240)
 
 
 def _is_alive(pid: int) -> bool:

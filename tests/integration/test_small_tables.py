@@ -63,7 +63,7 @@ def epochs_of(ledger: LedgerText) -> list[float]:
     return [datetime.datetime.fromisoformat(at).timestamp() for at in dumped]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_trickle_waits_for_its_bound_and_a_stream_and_a_burst_do_not(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def is_stuck(tree: HdfsTree, checkpoint: str, job: ServiceProcess) -> Callable[[
     return look
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_before(
     kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_befor
     job = ServiceProcess("job", [sys.executable, *arguments], tmp_path)
     job.start()
     try:
-        job.wait_until(is_stuck(tree, checkpoint, job), "stuck", 240)
+        job.wait_until(is_stuck(tree, checkpoint, job), "stuck", 600)
     finally:
         job.kill()
     old = ids_of(tree, listed_by_spark(tree, output))
@@ -126,7 +126,7 @@ def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_befor
     assert again.code == 78 and "offsets.not_first" in again.out
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(3600)
 def test_a_consumer_group_is_taken_over_where_it_stopped(
     kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ def ends(row: TopRow | None) -> dict[tuple[str, int], int]:
     return {(p.topic_partition.topic, p.topic_partition.number): p.end for p in positions}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_records_that_arrive_are_seen_while_the_view_is_open(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ def container(*command: str) -> list[str]:
 def recover(config: Path) -> subprocess.CompletedProcess[str]:
     """In a second container."""
     arguments = ["-m", "kafka2hive.cli.main", "recover", "-c", str(config)]
-    return subprocess.run(container(*arguments), capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(container(*arguments), capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_a_container_of_the_same_name_and_process_id_is_a_live_owner_until_it_stops_beating(

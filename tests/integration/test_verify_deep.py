@@ -105,7 +105,7 @@ def found(table: dict[str, Any]) -> list[tuple[str, str]]:
     return [(finding["code"], finding["where"]) for finding in table["findings"]]
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumped, tmp_path: Path) -> None:
     for table in (dumped.places, dumped.plain, dumped.raw, dumped.copy, dumped.lines, dumped.text):
         done, audited = dumped.verify(table)

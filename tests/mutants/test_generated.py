@@ -31,7 +31,7 @@ class Sum:
         result = self.result + number
         return result
 '''
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3600)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from tests.simulation.mutants import MUTANTS
 from tests.simulation.variant import load
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_no_interleaving_of_two_drivers_breaks_a_promise() -> None:
     explored = explore(drivers=2, epochs=2, faults=0)
     assert explored.violation is None, explored.choices
@@ -15,7 +15,7 @@ def test_no_interleaving_of_two_drivers_breaks_a_promise() -> None:
     assert explored.states > 15_000
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("epochs", "faults", "states"), [(2, 1, 1_500), (1, 2, 8_000)])
 def test_no_faults_of_different_kinds_at_any_calls_of_one_driver_break_a_promise(
     epochs: int, faults: int, states: int

@@ -15,7 +15,7 @@ SCHEDULES = 3_000
 """How many schedules are tried from a stored seed on that no longer catches its mutant, because the code changed."""
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_simulation_catches(mutant: Mutant) -> None:
     assert search(mutant, mutant.seed, SCHEDULES).seed is not None

@@ -27,7 +27,7 @@ SCHEDULES = {
 PROCESSES = 2
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("kind", "schedules"), SCHEDULES.items())
 def test_every_promise_holds_after_every_schedule(
     kind: str, schedules: int, record_property: Callable[[str, object], None]

@@ -23,7 +23,7 @@ class WaitingSchedule(ServiceSchedule):
         self.around.waits = True
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_every_promise_holds_while_small_tables_wait() -> None:
     count: Counter[str] = Counter()
     with without_logs():
