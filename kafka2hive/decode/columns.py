@@ -246,7 +246,7 @@ class LeewayDecoder:
 
 @dataclass(frozen=True, slots=True)
 class LeewayTarget:
-    """A column of the table. `label`: its name in the texts of reasons."""
+    """A column of the table. `label`: its name in the text of reasons."""
 
     column: str
     label: str

@@ -125,7 +125,7 @@ class FieldSplitter:
 
 
 class ArrowSplitter:
-    """Splits messages that are certainly right into `count` columns of texts, with pyarrow.csv."""
+    """Splits messages that are certainly right into `count` columns of strings, with pyarrow.csv."""
 
     def __init__(self, options: CsvOptions, count: int) -> None:
         self._options = options

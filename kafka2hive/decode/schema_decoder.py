@@ -48,7 +48,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
     kind: ClassVar[str]
     """The registry's name for schemas of the format."""
     content: ClassVar[str]
-    """What follows the schema's id in a message, for the texts of reasons."""
+    """What follows the schema's id in a message, for the text of reasons."""
 
     def __init__(self, spec: DecoderSpec, library: Any = LIBRARY) -> None:
         """`library`: the compiled library; None: the exact decoder reads everything.

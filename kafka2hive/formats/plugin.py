@@ -55,7 +55,7 @@ class PluginOutput(io.RawIOBase):
             raise TableError(
                 "plugin.disk",
                 f"a copy of a file cannot be written to {tempfile.gettempdir()}: {error}",
-                "make room there on the worker's host, or give its environment another TMPDIR",
+                "free space there on the worker's host, or give its environment another TMPDIR",
             ) from error
 
     def take_copy(self) -> BinaryIO:

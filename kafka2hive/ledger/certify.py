@@ -43,7 +43,7 @@ def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozens
 
 
 def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate) -> str:
-    """Write one certificate, in at most _TRIES tries. Return why it is not in place, or an empty text."""
+    """Write one certificate, in at most _TRIES tries. Return why it is not in place, or an empty string."""
     path = certificate_path(certificate.partition.location, state.ledger_id, state.generation, state.epoch)
     why = ""
     for _ in range(_TRIES):
@@ -61,7 +61,7 @@ def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificat
 def _write(
     ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate, path: str
 ) -> str:
-    """Try once to write the certificate. Return why it is not in place, or an empty text. Raises StorageError."""
+    """Try once to write the certificate. Return why it is not in place, or an empty string. Raises StorageError."""
     files, directory = ports.files, certificate.partition.location
     if (same := _in_place(files, path, state, certificate)) is None:
         try:

@@ -38,7 +38,7 @@ class EarlyFile:
 
     @property
     def key(self) -> str:
-        """Return the file's place in the order as a text, for `unit` lines."""
+        """Return the file's place in the order as a string, for `unit` lines."""
         return f"e{self.epoch:06d}-{self.task}-{self.uuid}"
 
 

@@ -174,7 +174,7 @@ class Inbox:
     def give(self, order: Order) -> str:
         """Put the order into the inbox, and return the path of its file.
 
-        A crash leaves a draft, which has no effect, or the order. Raises AmbiguousOutcome, TableError (no permission or room).
+        A crash leaves a draft, which has no effect, or the order. Raises AmbiguousOutcome, TableError (no permission or space).
         """
         files, path = self._ports.files, join(self.directory, order_name(order.id))
         draft = ""

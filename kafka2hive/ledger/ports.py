@@ -20,7 +20,7 @@ _LONGEST_REASON = 500  # characters of an error that a message repeats
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a step is tried, and the seconds to wait between tries.
+    """How many times a step is tried, and the seconds to wait between tries.
 
     After a transient error (Unavailable, OutcomeUnknown) the wait is `first`, doubled up to `longest`, and there are at most
     `attempts` tries. After an error that an operator must lift (quota, full disk, permission) the wait is `blocked`, and the
@@ -85,7 +85,7 @@ def answer_to(error: StorageError) -> Answer:
 
 
 def first_line(error: StorageError) -> str:
-    """Return the error as a text without the Java stack trace that follows a NameNode's message."""
+    """Return the error as a string without the Java stack trace that follows a NameNode's message."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST_REASON]
 
 
@@ -120,7 +120,7 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                     raise TableError(
                         "storage.blocked",
                         f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.reason}",
-                        f"{answer.remedy or 'free room or grant the permission'}; then a run continues by itself; if a command"
+                        f"{answer.remedy or 'free space or grant the permission'}; then a run continues by itself; if a command"
                         " failed, type the same `kafka2hive` command again",
                     )
                 wait = ports.retry_policy.blocked

@@ -1,1 +1,1 @@
-"""Values that all rooms use. Pure: no I/O and no clock."""
+"""Values that all packages use. Pure: no I/O and no clock."""

@@ -39,7 +39,7 @@ def worst(codes: Collection[ExitCode]) -> ExitCode:
 
 
 class Kafka2HiveError(Exception):
-    """The base of all errors: `code` is stable (`room.fault`), and `remedy` says what the operator does next."""
+    """The base of all errors: `code` is stable (`hive.login`), and `remedy` says what the operator does next."""
 
     exit_code: ExitCode = ExitCode.BUG
 

@@ -1,4 +1,4 @@
-"""A parser of Hive's type texts into Arrow types.
+"""A parser of Hive's type names into Arrow types.
 
 Grammar and bounds follow the Hive language manual (LanguageManual Types). Hive types that this program does not support
 (uniontype, intervals, timestamp with local time zone) are refused by name, never mapped to a similar type.

@@ -195,7 +195,7 @@ class ReplayedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTable:
-    """The map's description of a table at the time when Hive's table matched it; all fields are texts, for people."""
+    """The map's description of a table at the time when Hive's table matched it; all fields are strings, for people."""
 
     table: str
     location: str

@@ -126,7 +126,7 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TableFailure:
-    """The failure of one table in a task: a stable code, a text with path, topic and offset, and a remedy if known.
+    """The failure of one table in a task: a stable code, a message with path, topic and offset, and a remedy if known.
 
     `writer` is set only if the failure is SchemaDiffers: the schema whose fields the table's columns do not take.
     """

@@ -15,7 +15,7 @@ _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
 def require_java() -> str:
-    """Return a text that describes the Java. Raises ServiceUnavailable (`spark.java`) if there is none or it is too old.
+    """Return a description of the Java. Raises ServiceUnavailable (`spark.java`) if there is none or it is too old.
 
     The check is skipped if Spark's launcher started this process, because its JVM already runs.
     """

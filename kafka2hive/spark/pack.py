@@ -125,7 +125,7 @@ def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> PackRe
         raise _exists(out) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            message = f"there is no room for {out}: about 150 MB are needed"
+            message = f"there is no space for {out}: about 150 MB are needed"
             raise ConfigError("pack.no_room", message, "free space, or name another directory") from error
         message = f"{error.filename or out} cannot be written or read: {error.strerror}"
         raise ConfigError(

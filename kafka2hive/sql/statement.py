@@ -258,7 +258,7 @@ def refusal(table: str, node: str, why: str = "", at: Any = None) -> TableError:
 
 
 def syntax_error(table: str, error: PySparkException) -> TableError:
-    """Return the error for a text that Spark cannot parse or analyse."""
+    """Return the error for a string that Spark cannot parse or analyse."""
     if (error.getCondition() or "").startswith(_WITHOUT_GROUP):
         return refusal(table, "Aggregate")
     # in Spark's message, the text or the plan follows the reason
@@ -280,7 +280,7 @@ def failed_select(table: str, error: PySparkException | Py4JJavaError) -> TableE
 
 
 def _place(at: Any) -> str:
-    """Return the place as a text, empty if unknown. `at`: Spark's origin, with lines from 1 and positions from 0."""
+    """Return the place as a string, empty if unknown. `at`: Spark's origin, with lines from 1 and positions from 0."""
     line, position = at.line(), at.startPosition()
     if line.isEmpty() or position.isEmpty():
         return ""

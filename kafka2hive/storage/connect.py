@@ -8,7 +8,7 @@ from pathlib import Path
 from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import FileStatus, InspectableFileSystem, Room, StorageError, StorageWriter
+from kafka2hive.storage.port import FileStatus, FreeSpace, InspectableFileSystem, StorageError, StorageWriter
 
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"}
@@ -84,8 +84,8 @@ class RoutedFileSystem:
     def mkdirs(self, path: str) -> None:
         self._of(path).mkdirs(path)
 
-    def room(self, path: str) -> Room:
-        return self._of(path).room(path)
+    def free_space(self, path: str) -> FreeSpace:
+        return self._of(path).free_space(path)
 
     def modified_at(self, path: str) -> float:
         return self._of(path).modified_at(path)

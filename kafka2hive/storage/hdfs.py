@@ -19,10 +19,10 @@ from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, 
 from kafka2hive.storage.hdfs_writer import KEEP, Closings, HdfsWriter, disarm
 from kafka2hive.storage.port import (
     FileStatus,
+    FreeSpace,
     NotFound,
     OutcomeUnknown,
     ParentMissing,
-    Room,
     StorageError,
     Unavailable,
 )
@@ -210,10 +210,10 @@ class HdfsFileSystem:
         name = self._name(path)
         self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, create_parent=True))
 
-    def room(self, path: str) -> Room:
+    def free_space(self, path: str) -> FreeSpace:
         name = self._name(path)
         used = self._ask(Operation.STAT, path, lambda client: client.get_content_summary(name))
-        return Room(
+        return FreeSpace(
             names=_left(used.quota, used.file_count + used.directory_count),
             bytes=_left(used.space_quota, used.space_consumed),
         )

@@ -182,5 +182,5 @@ def _unescape(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    """Cut off the Java stack trace, which follows a line break (in debug texts, an escaped one)."""
+    """Cut off the Java stack trace, which follows a line break (in debug output, an escaped one)."""
     return re.split(r"\n|\\n", text, maxsplit=1)[0].removesuffix('")')

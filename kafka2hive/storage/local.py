@@ -16,11 +16,11 @@ from kafka2hive.storage.port import (
     AlreadyExists,
     Denied,
     FileStatus,
+    FreeSpace,
     NoRoom,
     NotFound,
     OutcomeUnknown,
     ParentMissing,
-    Room,
     StorageError,
     Unavailable,
 )
@@ -156,9 +156,9 @@ class LocalFileSystem:
                     is_changing = True
         return statuses, is_changing
 
-    def room(self, path: str) -> Room:
+    def free_space(self, path: str) -> FreeSpace:
         with _errors(path, changes=False):
-            return Room(bytes=shutil.disk_usage(_name(path)).free)
+            return FreeSpace(bytes=shutil.disk_usage(_name(path)).free)
 
     def modified_at(self, path: str) -> float:
         with _errors(path, changes=False):

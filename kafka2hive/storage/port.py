@@ -134,7 +134,7 @@ class FileSystem(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FreeSpace:
     """What may still be added to a directory: names of files and directories, and bytes. None: no limit is known."""
 
     names: int | None = None
@@ -142,9 +142,9 @@ class Room:
 
 
 class InspectableFileSystem(FileSystem, Protocol):
-    """A file system with what only `doctor` asks. The NameNode counts the whole directory for `room`, which takes a while."""
+    """A file system with what only `doctor` asks. For `free_space` the NameNode counts the whole directory, which takes time."""
 
-    def room(self, path: str) -> Room:
+    def free_space(self, path: str) -> FreeSpace:
         """Return what the directory's own quotas, or a local disk, leave. Raises NotFound."""
         ...
 
@@ -193,7 +193,7 @@ class Background(Protocol):
 
 
 class Clock(Protocol):
-    """Time, which the protocol uses to wait and in texts for people, never to decide about data."""
+    """Time, which the protocol uses to wait and in messages for people, never to decide about data."""
 
     def now(self) -> str:
         """Return the wall clock as ISO 8601 in UTC, to the second: `2026-11-21T07:48:44Z`."""

@@ -25,7 +25,7 @@ from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of,
 from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
 
 LARGEST_VALUE = 64 * 1024 * 1024
-"""The most bytes of a value that a decoder takes; a larger value becomes a dead letter."""
+"""Maximum size in bytes of a value that a decoder takes; a larger value becomes a dead letter."""
 
 NOWHERE: Positions = np.array([], dtype=np.int64)
 

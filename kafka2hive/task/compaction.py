@@ -154,7 +154,7 @@ class UnitWriter:
             schema = reader.schema
             for batch in reader.batches(schema.names, _BATCH_ROWS):
                 self._progress()
-                # a reader may return texts as dictionaries, but an encoder takes the types of the schema
+                # a reader may return strings as dictionaries, but an encoder takes the types of the schema
                 yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
         except UNREADABLE as error:
             raise _unreadable(path, error) from error

@@ -99,7 +99,7 @@ class SchemaHeaders:
 
 
 class RawKeyColumns:
-    """Columns that each take the whole key as a text; they are NULL for a null key."""
+    """Columns that each take the whole key as a string; they are NULL for a null key."""
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes) -> None:
         self._columns = [
@@ -245,7 +245,7 @@ class KeyAndHeaderColumns:
 
 
 def _text_column(column: Column, zone: str, family: str, origin: str, changes: Changes) -> TextColumn:
-    """Return the reader of a column from texts; a reason's code begins with `family`, its text names `origin`."""
+    """Return the reader of a column from strings; a reason's code begins with `family`, its text names `origin`."""
     return TextColumn(
         column=column.name,
         dtype=parse_hive_type(column.type),

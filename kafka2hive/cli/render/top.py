@@ -196,7 +196,7 @@ BY_STATE = 1
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Which tables are shown in which order: the column's index in COLUMNS, and a text that their names or states contain."""
+    """Which tables are shown in which order: the column's index in COLUMNS, and a string that their names or states contain."""
 
     column: int = BY_STATE
     is_reversed: bool = False

@@ -66,7 +66,7 @@ def check_document(check: Check) -> Document:
 
 
 def map_values(service: ServiceMap) -> dict[str, object]:
-    """Return the whole map with its defaults as plain dicts, lists, texts and numbers, secrets replaced by `(secret)`."""
+    """Return the whole map with its defaults as plain dicts, lists, strings and numbers, secrets replaced by `(secret)`."""
     plain = asdict(service)
     for section, key in (("kafka", "properties"), ("storage", "properties"), ("spark", "conf")):
         plain[section][key] = {

@@ -1,4 +1,4 @@
-"""Options, help texts and exit codes that several commands share, and the parsing of structured arguments."""
+"""Options, help and exit codes that several commands share, and the parsing of structured arguments."""
 
 import re
 from collections.abc import Callable

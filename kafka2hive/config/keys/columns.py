@@ -27,7 +27,7 @@ class Leeway:
     - `fraction`: whether a time finer than a microsecond is a dead letter or is truncated.
     - `others`: alternative paths to the value, for other producers.
     - `default`: the value instead of NULL, as text.
-    - `decimals`: the encoding in JSON: texts and numbers, or Kafka Connect's bytes.
+    - `decimals`: the encoding in JSON: strings and numbers, or Kafka Connect's bytes.
     - `unknown_enum`: what an enum's number without a name becomes in Protobuf: a dead letter, its digits, or NULL.
     """
 

@@ -36,7 +36,7 @@ def parse_json_path(text: str) -> tuple[str, ...]:
 
 
 def _suggestion(text: str) -> str:
-    """Return the path that a text without $ most likely means: the rest of a path, or a single key."""
+    """Return the path that a string without $ most likely means: the rest of a path, or a single key."""
     for path in (f"${text}", f"$.{text}"):
         try:
             parse_json_path(path)

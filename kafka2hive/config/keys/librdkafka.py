@@ -113,7 +113,7 @@ def is_property(name: str) -> bool:
 def _refusal(properties: Mapping[str, str]) -> str | None:
     """Return the installed library's error for these properties, empty if it accepts them.
 
-    None means that one of them belongs to the Python client, such as a callback, and must not be a text.
+    None means that one of them belongs to the Python client, such as a callback, and must not be a string.
     """
     from confluent_kafka import Consumer, KafkaException
 

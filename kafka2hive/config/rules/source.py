@@ -74,7 +74,7 @@ def _check_decimals(check: TableCheck, encoding: str | None) -> None:
 
 
 def _check_canal(check: TableCheck) -> None:
-    """Check a table of Canal, whose rows are flat and whose values are texts."""
+    """Check a table of Canal, whose rows are flat and whose values are strings."""
     table = check.table
     if table.format in ("json_schema", "avro", "protobuf"):
         check.add(check.path("source"), "flat messages of canal are plain JSON: write format: json")

@@ -48,7 +48,7 @@ SUBMITTED_FILES, SUBMITTED_VARIABLES = "files.json", "variables.json"
 
 
 def read_document(text: str, problems: Problems) -> object:
-    """Return the dicts, lists, texts, numbers, booleans and None of `text`; add places and problems to `problems`.
+    """Return the dicts, lists, strings, numbers, booleans and None of `text`; add places and problems to `problems`.
 
     None if the text cannot be read at all.
     """
@@ -72,7 +72,7 @@ def read_document(text: str, problems: Problems) -> object:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the base is chosen at run time
-    """A SafeLoader that reads plain timestamps and `=` as texts."""
+    """A SafeLoader that reads plain timestamps and `=` as strings."""
 
 
 _Loader.yaml_implicit_resolvers = {

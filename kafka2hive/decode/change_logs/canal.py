@@ -1,4 +1,4 @@
-"""Decode Canal's flat JSON: a message holds an operation, and in `data` the rows that a statement changed, as texts."""
+"""Decode Canal's flat JSON: a message holds an operation, and in `data` the rows that a statement changed, as strings."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _WITHOUT_ROW = "TRUNCATE"
 class CanalDecoder:
     """Decodes Canal's messages.
 
-    Rejects with the reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for texts that do not fill
+    Rejects with the reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for strings that do not fill
     their columns.
     """
 

@@ -1,4 +1,4 @@
-"""Read row images whose decimals are written as texts, as numbers, or as Kafka Connect's bytes in base64.
+"""Read row images whose decimals are written as strings, as numbers, or as Kafka Connect's bytes in base64.
 
 A text such as "1990" is a valid number and also the base64 of a different one. The record's schema or the map decides; if
 neither does, the record is refused. JSON numbers are accepted even if the schema says bytes, because converters with
@@ -48,10 +48,10 @@ NUMBER_AND_BASE64 = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """Texts that are numbers, and also base64 if their length is a multiple of four."""
 
 DecimalForm = Literal["own", "text", "base64"]
-"""How decimals are written: `own` as the format defines, `text` as texts or numbers, `base64` as bytes."""
+"""How decimals are written: `own` as the format defines, `text` as strings or numbers, `base64` as bytes."""
 
 _MOST_READERS = 100
-"""The most readers kept in memory. A table needs one for each combination of forms in its records."""
+"""Maximum number of readers kept in memory. A table needs one for each combination of forms in its records."""
 _ESCAPE = r"\\u"
 _SHOWN = 40
 _WIDEST = 76
@@ -61,9 +61,9 @@ _WIDEST = 76
 def ambiguous_texts(
     values: pa.BinaryArray, column: pa.Array, image_column: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
-    """Return the refusals, by record, of texts of this decimal column that are valid both as a number and as base64.
+    """Return the refusals, by record, of strings of this decimal column that are valid both as a number and as base64.
 
-    `column` holds the same records' values, read from texts or numbers. Only a whole number that is not negative may be
+    `column` holds the same records' values, read from strings or numbers. Only a whole number that is not negative may be
     ambiguous.
     """
     # Arrow's trunc may fail with the column's precision
@@ -84,7 +84,7 @@ def ambiguous_texts(
 def texts_among(
     values: pa.BinaryArray, mask: pa.BooleanArray, image_column: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, str]:
-    """Return by record the column's values that are JSON texts, in the records of the mask.
+    """Return by record the column's values that are JSON strings, in the records of the mask.
 
     Only records in which a quote follows the key are decoded again.
     """
@@ -295,7 +295,7 @@ class _Reader:
         return ImageRows(rows, part.places, reasons).refusing(refusals)
 
     def _with_hint(self, reason: Reason) -> Reason:
-        """Return the reason, with a hint if it refuses a text that is not a number and may be bytes."""
+        """Return the reason, with a hint if it refuses a string that is not a number and may be bytes."""
         _, form = self._forms.get(reason.column, (None, TEXT))
         if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
             return reason
@@ -318,7 +318,7 @@ class _Reader:
 def _texts_for_numbers(
     values: pa.BinaryArray, column: pa.Array, image_column: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
-    """Return the refusals, by record, of texts where only numbers are accepted."""
+    """Return the refusals, by record, of strings where only numbers are accepted."""
     texts = texts_among(values, column.is_valid(), image_column, open_decoder)
     return dict.fromkeys(texts, _no_number(image_column.name))
 

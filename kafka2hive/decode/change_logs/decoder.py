@@ -42,7 +42,7 @@ class Envelope:
 
     `operations`: for the tool's name of each operation, its letter in the table and the image that is the row (None: no row).
     `images`: names of images; the first one is read for every record. `time_ms`: milliseconds in a unit of `time`.
-    `position`: paths and Hive types of the values from which `position_of` makes texts that sort in the order of the changes.
+    `position`: paths and Hive types of the values from which `position_of` makes strings that sort in the order of the changes.
     """
 
     operation: str
@@ -66,7 +66,7 @@ def _has_values(column: pa.Array) -> bool:
 def _debezium_position(values: Sequence[pa.Array]) -> pa.StringArray:
     """Return PostgreSQL's lsn, MySQL's file, pos and row, SQL Server's LSNs or Oracle's scn."""
     lsn, file, pos, row, commit_lsn, change_lsn, serial, scn = values
-    # a batch is usually of one database; texts for all of them would take longer than decoding
+    # a batch is usually of one database; strings for all of them would take longer than decoding
     positions: list[pa.StringArray] = []
     if _has_values(lsn):
         positions.append(_padded(lsn, _LSN_DIGITS))

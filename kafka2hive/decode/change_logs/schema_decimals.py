@@ -1,4 +1,4 @@
-"""Read from the schema in a record how its decimals are written: as texts or numbers, or as bytes with a scale."""
+"""Read from the schema in a record how its decimals are written: as strings or numbers, or as bytes with a scale."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from kafka2hive.plugins import Reason
 UNKNOWN, TEXT, OTHER, NUMBER = -1001, -1002, -1003, -1004
 """Codes of a decimal's form. Any other code is the scale of a decimal that is bytes.
 
-UNKNOWN: the record has no schema, or the schema has no such key. TEXT: a text or a number. OTHER: bytes that are not a decimal.
+UNKNOWN: the record has no schema, or the schema has no such key. TEXT: a string or a number. OTHER: bytes that are not a decimal.
 NUMBER: only a number, although the schema says bytes.
 """
 LEAST_SCALE = -999

@@ -19,7 +19,7 @@ class Source:
     """Where a column's value is: the path `keys`, from the message's object inward.
 
     `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number of this unit since 1970 UTC; None: it is what the column's type
-    says. `leeway`: what the map allows beyond the acceptance table. `column` and `expects` are for the texts of reasons: the
+    says. `leeway`: what the map allows beyond the acceptance table. `column` and `expects` are for the text of reasons: the
     column's name and what its values must be, if these differ from the decoder's schema; otherwise empty.
     """
 
@@ -41,7 +41,7 @@ def names_in_table(names: Sequence[str], sources: Sequence[Source]) -> list[str]
 
 
 def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
-    """Return the columns' names in the texts of reasons: with the path if it is not just the column's name."""
+    """Return the columns' names in the text of reasons: with the path if it is not just the column's name."""
     return [
         name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
         for name, source in zip(names_in_table(names, sources), sources, strict=True)

@@ -93,7 +93,7 @@ class AvroSchema:
 
 
 def text_of(described: Type) -> str:
-    """Return the type's description in the texts of reasons."""
+    """Return the type's description in the text of reasons."""
     match described:
         case AvroPrimitive(kind, logical):
             return _with_logical(kind, logical)

@@ -304,7 +304,7 @@ def descriptors(writer: WriterSchema) -> bytes:
         raise TableError(
             "decode.protoc",
             f"the compiler of Protobuf schemas cannot use files in {gettempdir()}: {error}",
-            "make room there, or give the executors' environment another TMPDIR",
+            "free space there, or give the executors' environment another TMPDIR",
         ) from error
 
 

@@ -1,6 +1,6 @@
 """JSON values in the form that the exact decoder parses, and their refusals.
 
-Numbers are kept as texts, so no integer or decimal passes through a double.
+Numbers are kept as strings, so no integer or decimal passes through a double.
 """
 
 import json
@@ -62,7 +62,7 @@ class ValueRefusal(Exception):
         self.got = got
 
     def reason(self, column: str = "", label: str = "", expects: str = "") -> Reason:
-        """Return the reason. `label`: the column's name in texts; `expects`: what it takes, if the decoder reads another type."""
+        """Return the reason. `label`: the column's name in messages; `expects`: what it takes, if the decoder reads another."""
         text = self.text
         if expects and self.got and self.at == label:
             text = expectation(label, expects, self.got)

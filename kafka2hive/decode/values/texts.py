@@ -1,6 +1,6 @@
-"""Convert a column of texts to a column of the table.
+"""Convert a column of strings to a column of the table.
 
-Arrow's kernels convert texts that they certainly read correctly; the exact path converts the rest.
+Arrow's kernels convert strings that they certainly read correctly; the exact path converts the rest.
 
 The kernels accept more than the acceptance table does (docs/decoding.md, "What the libraries get wrong"), but they do not
 round. Every row that they may have accepted wrongly is marked, and the exact path reads it again.
@@ -26,7 +26,7 @@ from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 from kafka2hive.plugins import Reason
 
 TakeText = Callable[[str, str], Any]
-"""Converts a text to a value that pyarrow.array accepts; the second argument is the column's label. Raises ValueRefusal."""
+"""Converts a string to a value that pyarrow.array accepts; the second argument is the column's label. Raises ValueRefusal."""
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
 _BOOLEANS = {"true": True, "false": False}
@@ -48,9 +48,9 @@ class KernelColumn:
 
 
 class TextColumn:
-    """Converts texts to a column of `dtype`. Raises ValueError for an array, a map or a struct.
+    """Converts strings to a column of `dtype`. Raises ValueError for an array, a map or a struct.
 
-    `label`: the column's name in the texts of reasons; None: its own name. `family`: the first part of reasons' codes, as `csv`
+    `label`: the column's name in the text of reasons; None: its own name. `family`: the first part of reasons' codes, as `csv`
     in `csv.range`.
     """
 
@@ -78,7 +78,7 @@ class TextColumn:
         self._changes = changes or Changes()
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
-        """Return the column, with null where a text is null or refused, and by position the reasons against refused texts."""
+        """Return the column, with null where a string is null or refused, and by position the reasons against refused strings."""
         if self.dtype == pa.string():
             return texts, {}
         if self._truncates:
@@ -132,7 +132,7 @@ class TextColumn:
 
     def _whole_numbers(self, texts: pa.StringArray) -> KernelColumn:
         numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
-        # a text that is not the number's own has an extra sign, zero or blank, or a form that only Arrow accepts
+        # a string that is not the number's own has an extra sign, zero or blank, or a form that only Arrow accepts
         doubtful = doubtful | mask_of(pc.not_equal(numbers.cast(pa.string()), texts))
         if self._unit is None:
             return KernelColumn(numbers, doubtful)
@@ -144,7 +144,7 @@ class TextColumn:
     def _exactly(
         self, texts: pa.StringArray, column: pa.Array, places: Places
     ) -> tuple[pa.Array, dict[int, Reason]]:
-        """Return the column with the texts at `places` converted exactly, and the reasons against some of them."""
+        """Return the column with the strings at `places` converted exactly, and the reasons against some of them."""
         refusals: dict[int, Reason] = {}
         values: list[Any] = []
         for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
@@ -166,7 +166,7 @@ def _plain_decimal(dtype: pa.Decimal128Type) -> str:
 
 
 def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
-    """Return the function that converts a text to a value of a type that is not nested.
+    """Return the function that converts a string to a value of a type that is not nested.
 
     `unit`: the unit of epoch numbers, None for other values; `truncate`: cut fractions of a microsecond.
     """
@@ -197,7 +197,7 @@ def _boolean(text: str, column: str) -> bool:
 
 
 def cut_to_micros(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
-    """Cut ISO times to microseconds. Return the texts, and the mask of those that lost digits other than 0."""
+    """Cut ISO times to microseconds. Return the strings, and the mask of those that lost digits other than 0."""
     if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
         return texts, np.zeros(len(texts), np.bool_)
     finer = mask_of(pc.match_substring_regex(texts, _FINER))
@@ -214,7 +214,7 @@ def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
 
 
 def of_texts(texts: pa.StringArray, dtype: pa.DataType, zone: str) -> KernelColumn:
-    """Convert texts to timestamps, dates or binary."""
+    """Convert strings to timestamps, dates or binary."""
     if dtype == NAIVE:
         return KernelColumn(*parse_timestamps(texts, zone))
     return _dates(texts) if dtype == pa.date32() else _binary(texts)
@@ -251,7 +251,7 @@ def _without_trailing_zeros(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _has_offset(texts: pa.StringArray) -> Mask:
-    """Return the mask of texts with an offset. Nulls count as texts with one if any text has one, to save a second cast."""
+    """Return the mask of strings with an offset. Nulls count as strings with one if any string has one, to save a second cast."""
     utc = pc.ends_with(texts, "Z")
     if pc.all(utc, min_count=0).as_py():
         return np.ones(len(texts), dtype=np.bool_)

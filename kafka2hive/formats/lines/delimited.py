@@ -89,7 +89,7 @@ def text_lines(options: TextOptions) -> Callable[[pa.RecordBatch], pa.Array]:
 def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
     """Return the values as text, with an escape before anything that would end a field or a line. Null stays null."""
     if not pa.types.is_string(column.type):
-        return texts_of(column)  # their texts have nothing to escape
+        return texts_of(column)  # their strings have nothing to escape
     escape, delimiter = options.escape, options.delimiter
     return replace_characters(
         column,

@@ -80,7 +80,7 @@ class LinesEncoding:
 
 
 def _contiguous(lines: pa.Array) -> pa.Buffer:
-    """Return the texts of an array as one buffer, without a copy: they are contiguous in memory."""
+    """Return the strings of an array as one buffer, without a copy: they are contiguous in memory."""
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
     return data.slice(int(ends[0]), int(ends[-1] - ends[0]))

@@ -106,7 +106,7 @@ def _texts(column: pa.Array) -> pa.Array:
     if pa.types.is_string(kind):
         return _quote(replace_characters(column, _ESCAPES))
     plain = texts_of(column)
-    if pa.types.is_floating(kind):  # JSON has no NaN and no infinity, so they become texts
+    if pa.types.is_floating(kind):  # JSON has no NaN and no infinity, so they become strings
         return pc.if_else(pc.is_finite(column), plain, _quote(plain))
     return plain if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else _quote(plain)
 
@@ -135,7 +135,7 @@ def _map(column: pa.Array) -> pa.Array:
 
 
 def _join_elements(column: pa.Array, texts: pa.Array, begin: str, end: str) -> pa.Array:
-    """Return one text for each list, null for a null list. `texts`: the texts of the elements of all lists, in order."""
+    """Return one string for each list, null for a null list. `texts`: the strings of the elements of all lists, in order."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")

@@ -3,7 +3,7 @@
 Line 1 has the final paths of the epoch's files, separated by tabs (`-` without files), as the original Kafka2Hive wrote them.
 The next lines are declared in lines.py; each is a tag and a JSON object. The last line is `checksum sha256:<hex>` of all bytes
 before it; the next snapshot's header repeats this checksum.
-A program that knows format N reads all formats up to N (tests/contract/snapshots has a text of each format).
+A program that knows format N reads all formats up to N (tests/contract/snapshots has one of each format).
 """
 
 import hashlib

@@ -206,7 +206,7 @@ def schema_draft(path: str, uuid: str, state: str) -> str:
 
 
 def fault_of_table(name: str) -> str:
-    """Return why `name` is not a valid `db.table`, or an empty text if it is valid."""
+    """Return why `name` is not a valid `db.table`, or an empty string if it is valid."""
     database, dot, table = name.partition(".")
     if not dot:
         return "expected db.table, for example default." + (name or "events")

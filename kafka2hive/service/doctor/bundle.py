@@ -49,7 +49,7 @@ def write_bundle(
     """Write the archive `output`. An older file of this name is replaced once the archive is complete.
 
     If a piece fails, the archive has its error as `NAME.error`, and the other pieces are still written. `redact` is applied
-    to every text, including the texts of errors. Raises ConfigError (`usage.output`).
+    to every piece, including the messages of errors. Raises ConfigError (`usage.output`).
     """
     draft = Path(f"{output}.{os.getpid()}.in-progress")
     names, errors = [], {}

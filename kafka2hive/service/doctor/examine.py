@@ -12,7 +12,7 @@ from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavaila
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.doctor.kafka import Unread, check_retention
 from kafka2hive.service.doctor.machine import check_machine, this_machine
-from kafka2hive.service.doctor.storage import check_clock, check_leftovers, check_orders, check_room
+from kafka2hive.service.doctor.storage import check_clock, check_free_space, check_leftovers, check_orders
 from kafka2hive.service.tables.ledgers import UnreadableLedger, attempt
 from kafka2hive.service.tables.routes import topic_routes
 from kafka2hive.service.tables.table_state import MapTable
@@ -96,7 +96,7 @@ def _storage_checks(wiring: Wiring, tables: Sequence[MapTable]) -> list[Check]:
     places = {storage.ledger_root, storage.warehouse, *(table.location for table in tables)}
     return [
         check_clock(files, storage.ledger_root, wiring.ports.new_uuid(), time.time),
-        *wiring.side_by_side.map(lambda place: check_room(files, place), sorted(places)),
+        *wiring.side_by_side.map(lambda place: check_free_space(files, place), sorted(places)),
         check_orders(files, storage.ledger_root, wiring.map.service, now),
         *wiring.side_by_side.map(lambda table: check_leftovers(files, table, now), tables),
     ]

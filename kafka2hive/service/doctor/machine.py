@@ -1,4 +1,4 @@
-"""The checks of this machine: versions, open files, memory, room for temporary files, and the archive of Java classes."""
+"""The checks of this machine: versions, open files, memory, space for temporary files, and the archive of Java classes."""
 
 import os
 import platform
@@ -104,7 +104,7 @@ def _room(machine: Machine) -> Result:
     if machine.room >= LEAST_ROOM:
         return Passed(text)
     return _warned(
-        "doctor.temporary", text, f"make room: a run may need {size(LEAST_ROOM)}, or name another directory"
+        "doctor.temporary", text, f"free space: a run may need {size(LEAST_ROOM)}, or name another directory"
     )
 
 

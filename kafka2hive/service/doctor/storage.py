@@ -9,7 +9,7 @@ from kafka2hive.model.text import counted, duration, size
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 from kafka2hive.service.validate.storage_check import existing_ancestor, refusal
-from kafka2hive.storage.port import FileStatus, InspectableFileSystem, NotFound, Room, StorageError
+from kafka2hive.storage.port import FileStatus, FreeSpace, InspectableFileSystem, NotFound, StorageError
 
 LARGEST_SKEW = 5.0
 """Seconds. Kerberos tolerates 300, but this machine's clock also decides when Hive partitions are complete or expire."""
@@ -41,39 +41,39 @@ def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callab
     return Check("storage", "clock", Warned(warning))
 
 
-def check_room(files: InspectableFileSystem, place: str) -> Check:
-    """Check how much room the quotas of a directory leave; the quotas of its parents are not considered."""
-    return Check("storage", f"room of {place}", _room(files, place))
+def check_free_space(files: InspectableFileSystem, place: str) -> Check:
+    """Check how much the quotas of a directory leave; the quotas of its parents are not considered."""
+    return Check("storage", f"quota of {place}", _free_space(files, place))
 
 
-def _room(files: InspectableFileSystem, place: str) -> Result:
+def _free_space(files: InspectableFileSystem, place: str) -> Result:
     try:
-        return judge_room(place, files.room(place))
+        return judge_free_space(place, files.free_space(place))
     except NotFound:
         return Passed("does not exist yet")
     except StorageError as error:
         return Failed(refusal(place, error))
 
 
-def judge_room(place: str, room: Room) -> Result:
-    """Judge how much room the quotas of a directory leave."""
+def judge_free_space(place: str, space: FreeSpace) -> Result:
+    """Judge how much the quotas of a directory leave."""
     left = []
-    if room.names is not None:
-        left.append(counted(room.names, "name"))
-    if room.bytes is not None:
-        left.append(size(room.bytes))
+    if space.names is not None:
+        left.append(counted(space.names, "name"))
+    if space.bytes is not None:
+        left.append(size(space.bytes))
     if not left:
         return Passed("this directory has no quota")
     text = f"{' and '.join(left)} left"
-    if (room.names is None or room.names >= FEWEST_NAMES) and (
-        room.bytes is None or room.bytes >= LEAST_BYTES
+    if (space.names is None or space.names >= FEWEST_NAMES) and (
+        space.bytes is None or space.bytes >= LEAST_BYTES
     ):
         return Passed(text)
     return Warned(
         TableError(
             "doctor.room",
             f"{place}: {text}",
-            "raise the quota (hdfs dfsadmin -setQuota, -setSpaceQuota) or free room: without room the tables are set aside",
+            "raise the quota (hdfs dfsadmin -setQuota, -setSpaceQuota) or free space: without space the tables are set aside",
         )
     )
 

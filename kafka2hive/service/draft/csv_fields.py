@@ -18,7 +18,7 @@ DELIMITERS = (",", "\t", ";", "|")
 SHARE = 0.9
 """The share of the records that must have the same number of fields."""
 LONGEST = 64 * 1024
-"""The most bytes of a value that is read as CSV."""
+"""Maximum size in bytes of a value that is read as CSV."""
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -76,14 +76,14 @@ def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
 def documents_of_fields(rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:
     """Return each row as an object with the keys field_1, field_2, ..
 
-    A column becomes numbers if all its texts are numbers, and booleans if all its texts are booleans.
+    A column becomes numbers if all its strings are numbers, and booleans if all its strings are booleans.
     """
     columns = [_typed(texts) for texts in zip(*rows, strict=True)]
     return [{f"field_{n}": value for n, value in enumerate(row, 1)} for row in zip(*columns, strict=True)]
 
 
 def _are_names(row: Sequence[str]) -> bool:
-    """Return whether all texts are distinct names. The first may be empty, as pandas writes it for an index without a name."""
+    """Return whether all strings are distinct names. The first may be empty, as pandas writes it for an index without a name."""
     names = row[1:] if not row[0] else row
     return len(set(row)) == len(row) and all(map(_NAME.fullmatch, names))
 

@@ -227,7 +227,7 @@ def _places(
 def _plans(
     wiring: Wiring, kafka: Kafka, tables: Collection[TableStatus]
 ) -> "tuple[dict[str, TablePlan], str]":
-    """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty text.
+    """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty string.
 
     A table is left out if the map does not have it, or if Kafka no longer has its topics.
     """

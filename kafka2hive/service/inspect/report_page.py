@@ -23,7 +23,7 @@ from kafka2hive.service.inspect.report_sections import badge, run_section, secti
 from kafka2hive.service.inspect.status import StatusResult, TableStatus
 
 MOST_TABLES = 500
-"""The most rows of the index; the tables that need attention come first."""
+"""Maximum number of rows in the index; the tables that need attention come first."""
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("d3.min.js", "plot.umd.min.js", "report.js")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka2hive.service.inspect.dead_letters import LetterGroup
 
 MOST_ROWS = 60
-"""The most rows of each table of Hive partitions, topic partitions and certificates."""
+"""Maximum number of rows in each table of Hive partitions, topic partitions and certificates."""
 
 T = TypeVar("T")
 
@@ -306,6 +306,6 @@ def _drift(h: Markup, table: TableHistory) -> Iterator[Element]:
 
 
 def _first(rows: Sequence[T], noun: str) -> tuple[Sequence[T], str]:
-    """Return the first rows and, if there are more, a text that says so."""
+    """Return the first rows and, if there are more, a sentence that says so."""
     note = f" (the first {MOST_ROWS} of {counted(len(rows), noun)})" if len(rows) > MOST_ROWS else ""
     return rows[:MOST_ROWS], note

@@ -148,7 +148,7 @@ class Runs:
 
     @property
     def most_tasks(self) -> int | None:
-        """The most tasks that an epoch of a live run can have; None if no run is alive, or none has planned an epoch."""
+        """The maximum number of tasks in an epoch of a live run; None if no run is alive, or none has planned an epoch."""
         limits = [self.reports[live].most_tasks for live in self.live if live in self.reports]
         return max((limit for limit in limits if limit is not None), default=None)
 

@@ -146,7 +146,7 @@ class StatusResult:
     """All tables of a service, and its runs.
 
     `errors` has the tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
-    `last_run` is None while a run is alive. `most_tasks` is the most tasks that an epoch of the live run can have.
+    `last_run` is None while a run is alive. `most_tasks` is the maximum number of tasks in an epoch of the live run.
     `map_differs` is true if a live run has loaded another map. `decoder` is empty if no run has reported it.
     `waiting_orders` are in the service's inbox: no owner has answered them yet. `runs` has what the service's runs report,
     also about tables that were not asked for.

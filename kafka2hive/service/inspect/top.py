@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 READ_SECONDS = 1.0
 """The time that a reading should take; it decides how many tables that are not on the screen are read."""
 FIRST_TABLES = 20
-"""The most tables of the first reading; its duration decides how many the next reading covers."""
+"""Maximum number of tables in the first reading; its duration decides how many the next reading covers."""
 RATE_SECONDS = 600.0
 """The age up to which epochs count in a rate."""
 LETTERS = 20

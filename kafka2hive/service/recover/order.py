@@ -47,10 +47,10 @@ ANSWER_SECONDS = 120.0
 """How long a command waits for the owner: an epoch that is under way is finished first."""
 _LOOK_SECONDS = 1.0
 _OWNER_SECONDS = 15.0
-"""How often to look again whether a run is alive."""
+"""How often to check again whether a run is alive."""
 
 MOST_ORDERS = 2
-"""The most orders of one command with a long instruction: a run may end before it answers, and the next run gets a new order."""
+"""Maximum number of orders of one command with a long instruction: if a run ends before it answers, the next gets a new order."""
 
 _LEFT_TO_A_RUN = (GiveUpRegistration, LongInstruction)
 """Instructions that only a run carries out: the first needs Hive's answers, the others many snapshots."""

@@ -64,7 +64,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Failures:
-    """How often in succession a partition could not be compacted, when it is tried again, and why it failed last."""
+    """How many times in a row a partition could not be compacted, when it is tried again, and why it failed last."""
 
     times: int = 0
     until: float = 0.0

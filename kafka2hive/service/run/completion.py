@@ -257,7 +257,7 @@ class CompletionTracker:
         table.completion = replace(table.completion, is_awaited=is_awaited)
 
     def _warn(self, table: Table, subject: str, text: str) -> None:
-        """Set the table's warning about this subject; an empty text clears it."""
+        """Set the table's warning about this subject; an empty string clears it."""
         texts = (f"no partition becomes complete: {text}",) if text else ()
         if texts and table.warnings.get(subject) != texts:
             log.warning("%s: %s", table.name, texts[0])

@@ -42,7 +42,7 @@ class Gate:
     def admit(self, table: Table) -> None:
         """Check that the table may be taken over, or commit.
 
-        Raises TableError (Hive's table does not match the map), ServiceUnavailable (never compared, and Hive is away).
+        Raises TableError (Hive's table does not match the map), ServiceUnavailable (never compared, and Hive is unreachable).
         """
 
     def check(self, table: Table, change: Change) -> None:

@@ -91,7 +91,7 @@ class RunConditions:
     """The conditions of all tables of a run, unchanged since `at` (ISO 8601 UTC to the second, by the run's clock).
 
     - `end`: how the run ended; None while it runs.
-    - `most_tasks`: the most tasks that an epoch may have now; None before the first plan.
+    - `most_tasks`: the maximum number of tasks in an epoch now; None before the first plan.
     - `map`: the fingerprint of the run's map; empty for a run of an older version.
     - `decoder`: the decoder of the run's driver; empty for a run of an older version.
     """

@@ -11,9 +11,9 @@ from kafka2hive.model.metastore import MetastoreUnavailable, Partitions
 SOON_SECONDS = 60.0
 """How long after a look a partition is looked for again if Hive still has it, refuses to drop it, or did not answer."""
 LATER_SECONDS = 3600.0
-"""How often a partition is looked for after the ledger has recorded that Hive does not have it."""
+"""How often a partition is looked up after the ledger has recorded that Hive does not have it."""
 SLICE = 20
-"""The most partitions that are looked for before others get their turn; a look costs Hive about 45 ms."""
+"""Maximum number of partitions that are looked up before others get their turn; a lookup costs Hive about 45 ms."""
 
 
 @dataclass(frozen=True, slots=True)

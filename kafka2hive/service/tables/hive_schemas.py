@@ -55,7 +55,7 @@ class Schemas(Protocol):
     """The source of tables' settings: the map and Hive (see Catalogue)."""
 
     def resolve(self, table: MapTable) -> TableSettings:
-        """Return the table's settings for tasks. Raises TableError, ServiceUnavailable (Hive is away)."""
+        """Return the table's settings for tasks. Raises TableError, ServiceUnavailable (Hive is unreachable)."""
         ...
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:

@@ -26,7 +26,7 @@ RETRY_SECONDS = 10.0
 LOOK_SECONDS = 60.0
 """How often the locations of the watched partitions are compared with Hive's (K7)."""
 LOOK_SLICE = 20
-"""The most locations that are compared before new partitions get their turn; a comparison costs Hive about 45 ms."""
+"""Maximum number of locations that are compared before new partitions get their turn; a comparison costs Hive about 45 ms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from kafka2hive.plan.contract import UnitOrder, WrittenUnit
 from kafka2hive.storage.port import FileSystem
 
 _MOST_NAMED = 10
-"""The most partitions that an order's result names."""
+"""Maximum number of partitions that an order's result names."""
 
 
 def options_for(rule: TableRule, state: Snapshot, *, has_hive: bool) -> CompactOptions:

@@ -50,7 +50,7 @@ def exit_code_of(checks: Iterable[Check]) -> ExitCode:
     """Return the worst exit code.
 
     It is 69 if a service did not answer (not everything was checked), otherwise 78 if the map does not match its
-    services, otherwise 75 if rights or room are missing.
+    services, otherwise 75 if rights or space are missing.
     """
     return worst({_exit_code(check.result) for check in checks})
 

@@ -18,7 +18,7 @@ from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays,
 
 Mask = npt.NDArray[np.bool_]
 MOST_FINDINGS = 1_000
-"""The most findings of one code within one unit; one more says how many are left out."""
+"""Maximum number of findings of one code within one unit; one more says how many are left out."""
 
 
 @dataclass(frozen=True, slots=True)

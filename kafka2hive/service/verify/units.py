@@ -10,7 +10,7 @@ from kafka2hive.model.snapshot import EventBounds, Snapshot
 from kafka2hive.model.text import counted
 
 PIECE_OFFSETS = 4_000_000
-"""The most offsets that are compared at a time; this bounds the memory."""
+"""Maximum number of offsets that are compared at a time; this bounds the memory."""
 
 _EXPIRED_SINCE = "whose letters were replayed after some of their periods had expired"
 _WITHOUT_BOUNDS = "of tasks with late or out-of-range records, whose bounds a rebuilt ledger does not have"

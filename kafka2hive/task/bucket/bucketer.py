@@ -158,7 +158,7 @@ class Bucketer:
         return Reason(OUT_OF_RANGE, text, self._times.column)
 
     def _moment(self, micros: int) -> int:
-        """Return the same wall clock for all times with the same texts, so that `hr=%H` alone gives 24 distinct keys."""
+        """Return the same wall clock for all times with the same strings, so that `hr=%H` alone gives 24 distinct keys."""
         moment = self._moments.get(micros)
         if moment is None:
             if len(self._moments) > _MOST_CACHED:

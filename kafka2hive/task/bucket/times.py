@@ -67,7 +67,7 @@ class BucketTimes:
 
     @property
     def source(self) -> str:
-        """The source of the time, as a text for messages."""
+        """The source of the time, as a string for messages."""
         match self.bucketing.time:
             case BucketTime.EVENT:
                 return f"column {self.bucketing.field_text}"

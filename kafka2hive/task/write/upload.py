@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 AMBIGUOUS = (Unavailable, OutcomeUnknown)
 """Errors after which the operation may have been done, or may succeed on a retry."""
 MOST_TRIES = 16
-"""The most tries of one file. Tries also end after SECONDS, so that an outage of HDFS fails the table soon."""
+"""Maximum number of tries of one file. Tries also end after SECONDS, so that an outage of HDFS fails the table soon."""
 SECONDS = 30.0
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 2.0

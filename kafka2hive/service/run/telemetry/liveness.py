@@ -56,7 +56,7 @@ class Liveness:
         self._health = health or Health()
         self._shown_at = 0.0
         self.most_tasks: Callable[[], int | None] = lambda: None
-        """Returns the most tasks of an epoch; the run sets it when the epoch loop exists."""
+        """Returns the maximum number of tasks in an epoch; the run sets it when the epoch loop exists."""
         self._tidied = False
         self._ended = False
 

@@ -21,7 +21,7 @@ _MOST_NAMED = 5
 WARNED_BY = "decoder"
 _FAR_DAYS = 366
 _LONGEST_DAYS = {"year": 366, "month": 31, "week": 7}
-"""The most days of a period; shorter periods are not listed and count as one day."""
+"""Maximum length of a period in days; shorter periods are not listed and count as one day."""
 WORDS = {
     "default": "missing or null, so the column's default",
     "unknown_enum": "numbers without a name in their enum (unknown_enum)",

@@ -18,12 +18,12 @@ from kafka2hive.model.paths.table_directory import DataFileName, staging_directo
 from kafka2hive.service.doctor.examine import examine
 from kafka2hive.service.doctor.kafka import Unread, check_retention
 from kafka2hive.service.doctor.machine import Machine, check_machine, this_machine
-from kafka2hive.service.doctor.storage import check_clock, check_leftovers, check_orders, judge_room
+from kafka2hive.service.doctor.storage import check_clock, check_leftovers, check_orders, judge_free_space
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Failed, Passed, Result, Warned
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import NotFound, Room
+from kafka2hive.storage.port import FreeSpace, NotFound
 from tests.harness.cli_ledger import TABLE, invoke, local, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.mock_broker import Broker, plain_map
@@ -153,17 +153,17 @@ def test_an_installation_without_a_class_archive_is_told_of_warm(wiring: Wiring,
 
 
 @pytest.mark.parametrize(
-    "room, is_well",
+    "space, is_well",
     [
-        (Room(), True),
-        (Room(names=1_000_000, bytes=1 << 40), True),
-        (Room(names=9_999), False),
-        (Room(bytes=1 << 30), False),
-        (Room(names=0, bytes=1 << 40), False),
+        (FreeSpace(), True),
+        (FreeSpace(names=1_000_000, bytes=1 << 40), True),
+        (FreeSpace(names=9_999), False),
+        (FreeSpace(bytes=1 << 30), False),
+        (FreeSpace(names=0, bytes=1 << 40), False),
     ],
 )
-def test_a_quota_that_is_nearly_reached_is_a_warning(room: Room, is_well: bool) -> None:
-    result = judge_room("hdfs://namenode/warehouse", room)
+def test_a_quota_that_is_nearly_reached_is_a_warning(space: FreeSpace, is_well: bool) -> None:
+    result = judge_free_space("hdfs://namenode/warehouse", space)
     assert isinstance(result, Passed) if is_well else code_of(result) == "doctor.room"
 
 
