@@ -86,14 +86,16 @@ def test_another_process_sees_the_states_of_a_live_run(
         return bool(states(config)[1].get(table, {}).get("state") == state)
 
     with Running(config) as run:
-        run.wait_until(lambda: told(crowded, "retrying"), "set aside", 600, pause=1)
+        run.wait_until(
+            lambda: told(crowded, "retrying") and told(well, "serving"), "one of two set aside", 600, pause=1
+        )
         code, found = states(config, command_as_process)
         assert code == 75 and found[well]["state"] == "serving"
         assert found[crowded]["error"]["code"].startswith("storage.") and found[crowded]["next_try"]
         assert found[well]["owner_heartbeat"]
         hdfs.clear_quota(location(uri, crowded))
         run.wait_until(lambda: told(crowded, "serving"), "serving again", 600, pause=1)
-        assert states(config)[0] == 0
+        run.wait_until(lambda: states(config)[0] == 0, "well", 300, pause=1)
 
         def texts() -> list[str]:
             return [path for path in tree.files(f"{uri}/kafka2hive/alive") if "condition." in path]
@@ -106,7 +108,7 @@ def test_another_process_sees_the_states_of_a_live_run(
             False,
             "serving",
         )
-        run.wait_for_orphans(120)
+        run.wait_for_orphans(300)
 
 
 @pytest.mark.timeout(3600)

@@ -362,8 +362,9 @@ def test_a_live_run_compacts_by_order_and_the_next_one_goes_on_with_it_after_a_k
     def waiting() -> list[str]:
         return [path for path in tree.files(inbox) if "/" not in path.removeprefix(inbox + "/")]
 
-    # the run is killed when the first day comes home; the command, too, which would go on in its place
-    point = Failpoint("a day comes home", "rename", HOMEWARD, AFTER, str(tmp_path / "mark"))
+    # the run is killed when the first day comes home; the command before it, which would go on in its place
+    mark = str(tmp_path / "mark")
+    point = Failpoint("a day comes home", "rename", HOMEWARD, AFTER, mark, signal=signal.SIGSTOP)
     with Running(config, program=TRAPPED, env=environment(point)) as run:
         run.wait_until(lambda: run.said("the query runs") and complete(), "complete", pause=1)
         assert not ledger.newest()["moved"], "only an order compacts here"
@@ -374,9 +375,10 @@ def test_a_live_run_compacts_by_order_and_the_next_one_goes_on_with_it_after_a_k
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert run.wait() == -signal.SIGKILL and point.was_hit(), run.tail()
+        run.wait_until(point.was_hit, "at the first day")
         given.kill()
-        log = given.communicate(timeout=60)[1]
+        log = given.communicate(timeout=240)[1]
+        run.kill_driver()
     assert "a run is alive, so it gets an order" in log, log
     assert len(waiting()) == 1 and not ledger.newest()["order"]
 
@@ -516,7 +518,7 @@ def test_early_files_are_deleted_once_whatever_is_killed(
     days.put_back(first)
     assert world.compact("days").document["corrected"] == [first]
     assert days.place_of(first) == "home"
-    clock.move(2 * DAY_SECONDS - 300)
+    clock.move(2 * DAY_SECONDS - 3600)
     assert world.compact("days").document["retired"] == [] and world.early("days") == small
 
     clock.move(2 * DAY_SECONDS + 300)

@@ -79,6 +79,10 @@ def test_records_out_of_range_and_late_records_are_letters_that_every_reader_of_
         certified[name] = set(certificates(name))
         return certified[name] >= set(DAYS)
 
+    def warnings_of(name: str) -> list[str]:
+        told = command("status", config, "--json").document["tables"]
+        return [text for one in told if one["table"] == name for text in one["warnings"]]
+
     kafka.create_topic(topic, 2)
     rows = Counter({day: 100 + 50 * place for place, day in enumerate([*DAYS, OPEN_DAY])})
     wild = records(FUTURE, range(7)) + records(PAST, range(5))
@@ -92,13 +96,11 @@ def test_records_out_of_range_and_late_records_are_letters_that_every_reader_of_
     with Running(config) as run:
         for name in ledgers:
             run.wait_until(lambda: is_certified(name), f"certificates of {name}", pause=0.5)  # noqa: B023
-        (told,) = [t for t in command("status", config, "--json").document["tables"] if t["table"] == plain]
+        warning = (
+            "1 partition more than 366 days ahead of its records' Kafka timestamps, such as dt=2099-01-01"
+        )
+        run.wait_until(lambda: any(warning in text for text in warnings_of(plain)), "warned", pause=0.5)
         assert run.terminate() == 143, run.tail()
-    (warning,) = told["warnings"]
-    assert (
-        "1 partition more than 366 days ahead of its records' Kafka timestamps, such as dt=2099-01-01"
-        in warning
-    )
     assert counted(hive, plain) == {**rows, FUTURE: 7, PAST: 5}
     for name in (strict, shuffled):
         assert counted(hive, name) == rows

@@ -45,16 +45,15 @@ def test_a_second_run_is_refused_and_with_takeover_fences_the_first(
         assert command("recover", config).code == 72
         assert (ledger.directory(), ledger.names()) == (directory, names), "a refused run touched the ledger"
 
-        epochs = first.epochs()
         stored |= produce(kafka.bootstrap, unique, parts[1], 2)
-        first.wait_until(lambda: first.epochs() > epochs, "at work as if nothing had been")
+        first.wait_until(lambda: ledger.ends() == ends_of(stored), "at work as if nothing had been")
 
         with Running(config, "--takeover") as second:
             # the first has nothing to do, and learns it all the same
             assert first.wait() == 73, first.tail()
             assert first.said(f"is gone: another run took {table} over")
             stored |= produce(kafka.bootstrap, unique, parts[2], 2)
-            second.wait_until(lambda: second.epochs() > 0, "an epoch")
+            second.wait_until(lambda: ledger.ends() == ends_of(stored), "at the end")
             assert run_once(config).code == 72
             assert second.terminate() == 143, second.tail()
     assert_settled(tree, root, table, place, ends_of(stored))
