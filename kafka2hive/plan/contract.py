@@ -242,7 +242,7 @@ class TaskSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnitOrder:
+class UnitAssignment:
     """The work of one compaction unit: copy the rows of the early files `sources` to the partition's `home`.
 
     `sources` are full paths, in order. The names of the staged files contain the ledger, generation, epoch and task.
@@ -261,7 +261,7 @@ class UnitOrder:
 
 @dataclass(frozen=True, slots=True)
 class WrittenUnit:
-    """The staged files of a unit, with all rows of the first `sources` files of its order."""
+    """The staged files of a unit, with all rows of the first `sources` files of its assignment."""
 
     files: tuple[DataFile, ...]
     sources: int

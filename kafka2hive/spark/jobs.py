@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kafka2hive.plan.contract import TableManifest, TaskPlan, UnitOrder, UnitResult
+from kafka2hive.plan.contract import TableManifest, TaskPlan, UnitAssignment, UnitResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,14 +69,14 @@ class UnitJobs:
     """
 
     def __init__(
-        self, spark: "SparkSession", function: Callable[[Iterable[UnitOrder]], Iterator[UnitResult]]
+        self, spark: "SparkSession", function: Callable[[Iterable[UnitAssignment]], Iterator[UnitResult]]
     ) -> None:
         """`function` comes from `task_function`."""
         self._spark = spark
         self._context = spark.sparkContext
         self._function = function
         self._changed = threading.Condition()
-        self._orders: list[UnitOrder] = []
+        self._assignments: list[UnitAssignment] = []
         self._end: Sequence[UnitResult] | Exception | None = None
         self._dropped = False
         self._thread: threading.Thread | None = None
@@ -87,10 +87,10 @@ class UnitJobs:
 
         return session_slots(self._spark, {}, tasks_per_core=1)
 
-    def begin(self, orders: Sequence[UnitOrder]) -> None:
+    def begin(self, assignments: Sequence[UnitAssignment]) -> None:
         """Begin a job, if `drop` was not called. `take` must have returned the end of the previous job."""
         with self._changed:
-            self._orders = list(orders)
+            self._assignments = list(assignments)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="compaction", daemon=True)
                 self._thread.start()
@@ -118,21 +118,21 @@ class UnitJobs:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._orders or self._dropped)
+                self._changed.wait_for(lambda: self._assignments or self._dropped)
                 if self._dropped:
                     return
-                orders, self._orders = self._orders, []
+                assignments, self._assignments = self._assignments, []
             end: Sequence[UnitResult] | Exception
             try:
                 self._context.setJobGroup(UNITS, "compaction", interruptOnCancel=False)
-                job = self._context.parallelize(orders, len(orders)).mapPartitions(self._function)
+                job = self._context.parallelize(assignments, len(assignments)).mapPartitions(self._function)
                 returned: list[UnitResult] = job.collect()
                 # pyspark mistakes a broken connection for the end of the results
-                is_whole = len(returned) == len(orders)
+                is_whole = len(returned) == len(assignments)
                 end = (
                     returned
                     if is_whole
-                    else ConnectionError(f"{len(returned)} of {len(orders)} units returned")
+                    else ConnectionError(f"{len(returned)} of {len(assignments)} units returned")
                 )
             except Exception as error:  # noqa: BLE001  the epochs go on, and tell if Spark is gone
                 end = error

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings, UnitOrder, UnitResult
+from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings, UnitAssignment, UnitResult
 
 
 def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
@@ -15,8 +15,8 @@ def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
     return run.run_task(plan, settings)
 
 
-def run_unit(order: UnitOrder, settings: TaskSettings) -> Iterator[UnitResult]:
+def run_unit(assignment: UnitAssignment, settings: TaskSettings) -> Iterator[UnitResult]:
     """Write a unit of compaction (see `run_unit` in task/compaction.py)."""
     from kafka2hive.task import compaction
 
-    yield compaction.run_unit(order, settings)
+    yield compaction.run_unit(assignment, settings)

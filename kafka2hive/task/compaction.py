@@ -20,7 +20,7 @@ from kafka2hive.formats.row_hash import row_hashes
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of, staging_directory
-from kafka2hive.plan.contract import TableFailure, TaskSettings, UnitOrder, UnitResult, WrittenUnit
+from kafka2hive.plan.contract import TableFailure, TaskSettings, UnitAssignment, UnitResult, WrittenUnit
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.rows import schema_in_files
@@ -73,16 +73,16 @@ class UnitWriter:
         self._plain = PlainLines(schema_in_files(settings), settings.writer)
         self._format = encoding_of(settings.writer).extension.partition(".")[0]
 
-    def write(self, order: UnitOrder) -> WrittenUnit:
+    def write(self, assignment: UnitAssignment) -> WrittenUnit:
         """Copy the rows of the unit's sources into staged files. A crash or an error leaves orphans.
 
         The copy ends before the first source with different columns, so that a unit neither adds nor drops a column; the
         remaining sources need another unit. Raises SourceUnreadable, StorageError, UnitDiffers.
         """
-        limits = TaskLimits(self._memory_bytes, 2, max(order.target_bytes * 2, 1))
-        first = self._open(order.sources[0])
+        limits = TaskLimits(self._memory_bytes, 2, max(assignment.target_bytes * 2, 1))
+        first = self._open(assignment.sources[0])
         writer = TableWriter(
-            destination=self._destination(order),
+            destination=self._destination(assignment),
             files=self._files,
             schema=first.schema,
             options=self._options(first),
@@ -90,23 +90,23 @@ class UnitWriter:
             progress=self._progress,
         )
         try:
-            sources, read = self._copy(order, first, writer)
+            sources, read = self._copy(assignment, first, writer)
             writer.finish()
             written = writer.results()
         except BaseException as error:
             writer.abandon()
             if isinstance(error, pa.ArrowException | ValueError):
-                raise _unwritable(order.sources[0], f"its rows cannot be written: {error}") from error
+                raise _unwritable(assignment.sources[0], f"its rows cannot be written: {error}") from error
             raise
         finally:
             limits.closer.stop()
-        self._compare_rows(order, read, written)
+        self._compare_rows(assignment, read, written)
         return WrittenUnit(tuple(written), sources, read.rows)
 
-    def _copy(self, order: UnitOrder, first: FileReader, writer: TableWriter) -> tuple[int, RowSum]:
+    def _copy(self, assignment: UnitAssignment, first: FileReader, writer: TableWriter) -> tuple[int, RowSum]:
         """Write the rows. Return how many sources were copied, and the RowSum of their rows."""
         total, reader = RowSum(), first
-        for number, path in enumerate(order.sources):
+        for number, path in enumerate(assignment.sources):
             if number and (reader := self._open(path)).schema != first.schema:
                 return number, total
             start = total.rows
@@ -115,10 +115,10 @@ class UnitWriter:
                     raise _unwritable(path, "its lines hold columns or values that a copy would lose")
                 total = total.plus(batch)
                 numbers = np.zeros(len(batch), np.int32)
-                writer.add(batch, numbers, [order.home.path], numbers)
-        return len(order.sources), total
+                writer.add(batch, numbers, [assignment.home.path], numbers)
+        return len(assignment.sources), total
 
-    def _compare_rows(self, order: UnitOrder, read: RowSum, written: Sequence[DataFile]) -> None:
+    def _compare_rows(self, assignment: UnitAssignment, read: RowSum, written: Sequence[DataFile]) -> None:
         """Read the written files back from the storage. Raise UnitDiffers if their rows differ from `read`."""
         total = RowSum()
         for file in written:
@@ -128,8 +128,8 @@ class UnitWriter:
         if total != read:
             raise UnitDiffers(
                 UNIT_DIFFERS,
-                f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows; the files written from them hold"
-                f" {total.rows} rows, or rows with different values",
+                f"{assignment.home.location}: {len(assignment.sources)} files hold {read.rows} rows; the files written from"
+                f" them hold {total.rows} rows, or rows with different values",
                 "please report this bug; the compaction was not committed",
             )
 
@@ -165,20 +165,20 @@ class UnitWriter:
         present = tuple(takewhile(lambda name: name in names, options.sorted_by))
         return replace(options, sorted_by=present)
 
-    def _destination(self, order: UnitOrder) -> Destination:
+    def _destination(self, assignment: UnitAssignment) -> Destination:
         return Destination(
             kind=FileKind.COMPACTED,
-            ledger_id=order.ledger_id,
-            table=order.home.table,
-            generation=order.generation,
-            epoch=order.epoch,
-            task=order.task,
+            ledger_id=assignment.ledger_id,
+            table=assignment.home.table,
+            generation=assignment.generation,
+            epoch=assignment.epoch,
+            task=assignment.task,
             attempt=uuid4().hex,
-            planned_at_ms=order.planned_at_ms,
+            planned_at_ms=assignment.planned_at_ms,
             ranges=(),
-            hive_table=order.home.table,
-            location=order.table_location,
-            staging=staging_directory(order.table_location),
+            hive_table=assignment.home.table,
+            location=assignment.table_location,
+            staging=staging_directory(assignment.table_location),
         )
 
 
@@ -199,16 +199,16 @@ def _unreadable(path: str, error: Exception) -> SourceUnreadable:
     )
 
 
-def run_unit(order: UnitOrder, settings: TaskSettings) -> UnitResult:
+def run_unit(assignment: UnitAssignment, settings: TaskSettings) -> UnitResult:
     """Write a unit in a Spark worker. An error of its table becomes the result's `failure`; a crash leaves orphans."""
     from kafka2hive.task.run import process_files
 
     with Watchdog(settings.stall_seconds) as watchdog, TableErrors() as errors:
-        files, table = process_files(settings.storage), settings.tables[order.home.table]
+        files, table = process_files(settings.storage), settings.tables[assignment.home.table]
         try:
-            written = UnitWriter(files, table, settings.memory_bytes, watchdog.touch).write(order)
+            written = UnitWriter(files, table, settings.memory_bytes, watchdog.touch).write(assignment)
         except UnitDiffers as error:
-            return UnitResult(order.task, failure=TableFailure(error.code, error.message, error.remedy))
-        return UnitResult(order.task, written)
+            return UnitResult(assignment.task, failure=TableFailure(error.code, error.message, error.remedy))
+        return UnitResult(assignment.task, written)
     assert errors.failure is not None
-    return UnitResult(order.task, failure=errors.failure)
+    return UnitResult(assignment.task, failure=errors.failure)

@@ -16,7 +16,7 @@ from kafka2hive.plan.contract import (
     TableFailure,
     TableManifest,
     TableTask,
-    UnitOrder,
+    UnitAssignment,
     UnitResult,
     WrittenUnit,
 )
@@ -48,14 +48,14 @@ class Runner:
 
     def __init__(self, files: Any, cores: int) -> None:
         self.files, self.present = files, cores
-        self.jobs: list[list[UnitOrder]] = []
+        self.jobs: list[list[UnitAssignment]] = []
         self.end: Sequence[UnitResult] | Exception | None = None
 
     def cores(self) -> int:
         return self.present
 
-    def begin(self, orders: Sequence[UnitOrder]) -> None:
-        self.jobs.append(list(orders))
+    def begin(self, assignments: Sequence[UnitAssignment]) -> None:
+        self.jobs.append(list(assignments))
 
     def take(self) -> Sequence[UnitResult] | Exception | None:
         end, self.end = self.end, None
@@ -63,28 +63,32 @@ class Runner:
 
     def write(self) -> None:
         """End the newest job well."""
-        self.end = [UnitResult(order.task, self._written(order)) for order in self.jobs[-1]]
+        self.end = [UnitResult(assignment.task, self._written(assignment)) for assignment in self.jobs[-1]]
 
     def fail(self, code: str) -> None:
         self.end = [UnitResult(o.task, failure=TableFailure(code, "bad", "look")) for o in self.jobs[-1]]
 
-    def _written(self, order: UnitOrder) -> WrittenUnit:
+    def _written(self, assignment: UnitAssignment) -> WrittenUnit:
         name = file_name(
-            order.ledger_id, order.generation, order.epoch, task=order.task, uuid=f"{len(self.jobs):032x}"
+            assignment.ledger_id,
+            assignment.generation,
+            assignment.epoch,
+            task=assignment.task,
+            uuid=f"{len(self.jobs):032x}",
         )
-        rows = 5 * len(order.sources)
+        rows = 5 * len(assignment.sources)
         file = data_file(
             kind=FileKind.COMPACTED,
-            staged=join(staging_directory(order.table_location), name.in_state("pending")),
-            final=join(order.home.location, name.in_state("final")),
-            hive_partition=order.home,
+            staged=join(staging_directory(assignment.table_location), name.in_state("pending")),
+            final=join(assignment.home.location, name.in_state("final")),
+            hive_partition=assignment.home,
             length=len(CONTENT),
             rows=rows,
             checksum="crc32:00000000",
-            task=order.task,
+            task=assignment.task,
         )
         write_file(self.files, file.staged, CONTENT)
-        return WrittenUnit((file,), len(order.sources), rows)
+        return WrittenUnit((file,), len(assignment.sources), rows)
 
 
 class Days:

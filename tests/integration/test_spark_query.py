@@ -23,7 +23,7 @@ from kafka2hive.plan.contract import (
     TableManifest,
     TableTask,
     TaskPlan,
-    UnitOrder,
+    UnitAssignment,
     UnitResult,
 )
 from kafka2hive.spark.configuration import WORKERS_DAEMON
@@ -346,17 +346,17 @@ def test_the_slots_follow_the_cores(spark: SparkSession) -> None:
     assert session_slots(spark, session_settings(spark), 2) == 4
 
 
-def write_when_let_go(order: UnitOrder, settings: Path) -> Iterator[UnitResult]:
+def write_when_let_go(assignment: UnitAssignment, settings: Path) -> Iterator[UnitResult]:
     """A unit of compaction that takes until somebody makes the file `go`."""
-    (settings / f"unit-{order.task}").touch()
+    (settings / f"unit-{assignment.task}").touch()
     while not (settings / "go").exists():
         time.sleep(0.05)
-    yield UnitResult(order.task)
+    yield UnitResult(assignment.task)
 
 
-def unit(task: int) -> UnitOrder:
+def unit(task: int) -> UnitAssignment:
     home = HivePartition("db.t", "dt=1", "file:///t/dt=1")
-    return UnitOrder(
+    return UnitAssignment(
         sources=(), home=home, table_location="file:///t", ledger_id="id", generation=1, epoch=1, task=task,
         planned_at_ms=0, target_bytes=1,
     )  # fmt: skip
@@ -393,5 +393,5 @@ def test_units_return_their_results_one_job_after_the_other(spark: SparkSession,
     (tmp_path / "go").touch()
     for job in ([unit(0), unit(1)], [unit(2)]):
         units.begin(job)
-        assert end_of_job(units) == [UnitResult(order.task) for order in job]
+        assert end_of_job(units) == [UnitResult(assignment.task) for assignment in job]
     units.drop()

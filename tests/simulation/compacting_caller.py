@@ -16,7 +16,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.snapshot import EarlyPartition
 from kafka2hive.model.text import unix_seconds
-from kafka2hive.plan.contract import UnitOrder, WrittenUnit
+from kafka2hive.plan.contract import UnitAssignment, WrittenUnit
 from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
@@ -54,7 +54,7 @@ class CompactingCaller(LedgerCaller):
         super().__init__(*arguments)
         self.spawn_unit = spawn_unit
         self.units: Any = None
-        self._results: list[tuple[Any, UnitOrder, WrittenUnit | None]] = []
+        self._results: list[tuple[Any, UnitAssignment, WrittenUnit | None]] = []
         self.metastore.is_fenced = self._is_fenced
         self._checked: frozenset[HivePartition] = frozenset()
 
@@ -180,12 +180,12 @@ class CompactingCaller(LedgerCaller):
         for early in complete[: 1 + self.world.below(2)]:
             units = self._units(early)
             while (change := self._move(units)) is None:
-                orders = units.order(1, self.owned.next_epoch, 0)
-                if not orders:
+                assignments = units.assign(1, self.owned.next_epoch, 0)
+                if not assignments:
                     return None  # a listing had no answer
                 try:
-                    for order in orders:
-                        units.note_written(order, self._write(self.files, order))
+                    for assignment in assignments:
+                        units.note_written(assignment, self._write(self.files, assignment))
                 except NotFound:
                     return None
                 except StorageError as error:
@@ -197,22 +197,22 @@ class CompactingCaller(LedgerCaller):
         )
 
     def _background(self, spawn: Spawn) -> Compaction | None:
-        """Note what other threads have written since, order more of them, or return the move of their partition."""
+        """Note what other threads have written since, assign more of them, or return the move of their partition."""
         world = self.world
         if self.units is not None and (not self.units.is_of(self.owned) or world.below(40) == 0):
             world.count["units dropped"] += 1
             self.units = None
-        results: list[tuple[Any, UnitOrder, WrittenUnit | None]] = []
+        results: list[tuple[Any, UnitAssignment, WrittenUnit | None]] = []
         if world.below(2):  # the others take longer
             results, self._results = self._results, []
-        for units, order, written in results:
+        for units, assignment, written in results:
             if units is not self.units:
                 continue
             if written is None:
                 world.count["units that failed"] += 1
-                units.note_failed([order])
+                units.note_failed([assignment])
             else:
-                units.note_written(order, written)
+                units.note_written(assignment, written)
         ready = self._ready() if self.has_compact else ()
         if self.units is None and ready:
             self.units = self._units(ready[world.below(len(ready))])
@@ -225,17 +225,19 @@ class CompactingCaller(LedgerCaller):
             older = any(f"-e{self.owned.next_epoch:06d}-" not in file.staged for file in change.files)
             world.count["units written during earlier epochs"] += older
             return self._counted(change)
-        for order in self.units.order(1 + world.below(2), self.owned.next_epoch, 0):
-            spawn(f"unit{order.epoch}.{order.task}", partial(self._run_unit, self.units, order))
+        for assignment in self.units.assign(1 + world.below(2), self.owned.next_epoch, 0):
+            spawn(
+                f"unit{assignment.epoch}.{assignment.task}", partial(self._run_unit, self.units, assignment)
+            )
         return None
 
-    def _run_unit(self, units: Any, order: UnitOrder, files: SimulatedFileSystem) -> None:
+    def _run_unit(self, units: Any, assignment: UnitAssignment, files: SimulatedFileSystem) -> None:
         """Write a unit in another thread."""
         try:
-            written = self._write(files, order)
+            written = self._write(files, assignment)
         except StorageError:
             written = None
-        self._results.append((units, order, written))
+        self._results.append((units, assignment, written))
 
     def _ready(self) -> tuple[EarlyPartition, ...]:
         ready: tuple[EarlyPartition, ...] = may_move(self.owned.state, self.owned.certified)
@@ -253,16 +255,16 @@ class CompactingCaller(LedgerCaller):
             raise Violation(str(error)) from error
         return change
 
-    def _write(self, files: SimulatedFileSystem, order: UnitOrder) -> WrittenUnit:
+    def _write(self, files: SimulatedFileSystem, assignment: UnitAssignment) -> WrittenUnit:
         """Stage the rows of the unit's first sources, mostly all of them. Raises StorageError."""
-        sources = order.sources
+        sources = assignment.sources
         if (
             self.spawn_unit and len(sources) > 1 and self.world.below(6) == 0
         ):  # the columns of the others differ
             sources = sources[: 1 + self.world.below(len(sources) - 1)]
         records = [record for path in sources for record in records_in(files.read(path))]
-        share = Share(order.task, order.ledger_id, order.generation, order.epoch, ())
-        staged = self.code.tasks.stage_compacted(self.world, files, share, order.home, records)
+        share = Share(assignment.task, assignment.ledger_id, assignment.generation, assignment.epoch, ())
+        staged = self.code.tasks.stage_compacted(self.world, files, share, assignment.home, records)
         return WrittenUnit(tuple(staged), len(sources), len(records))
 
     def _counted(self, change: Compaction) -> Compaction:

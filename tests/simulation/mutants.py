@@ -1885,12 +1885,12 @@ MUTANTS = (
     _of_compaction(
         "a partition moves while a unit of it is written",
         UNITS,
-        ("if self._waiting or self._ordered:", "if self._waiting:"),
+        ("if self._waiting or self._assigned:", "if self._waiting:"),
     ),
     _of_compaction(
         "a partition moves before the last units of it are ordered",
         UNITS,
-        ("if self._waiting or self._ordered:", "if self._ordered:"),
+        ("if self._waiting or self._assigned:", "if self._assigned:"),
     ),
     _of_compaction(
         "a partition whose units are written moves although it is open again",
@@ -1916,8 +1916,8 @@ MUTANTS = (
         "the sources of a unit that failed are forgotten",
         UNITS,
         (
-            "            self._waiting.append(self._ordered.pop(order.task))\n",
-            "            del self._ordered[order.task]\n",
+            "            self._waiting.append(self._assigned.pop(assignment.task))\n",
+            "            del self._assigned[assignment.task]\n",
         ),
     ),
     _of_compaction(

@@ -66,7 +66,7 @@ def render_status(
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
     for order in result.waiting_orders:
-        text = f"order {order.instruction.kind} of {order.table} waits: given by {order.given_by} at {order.given_at}"
+        text = f"order {order.instruction.kind} for {order.table} waits: given by {order.given_by} at {order.given_at}"
         parts += ["", Text(text, style="yellow")]
     if result.most_tasks is not None:
         parts += ["", Text(f"an epoch has at most {counted(result.most_tasks, 'task')} now")]

@@ -378,8 +378,8 @@ class _Compactor:
         """Stage the files of all units. Raises TableError, StorageError, UnitDiffers."""
         files, clock = self._wiring.ports.files, self._wiring.ports.clock
         while (change := units.move(files, self._owned, (early,), self._rule.success_file)) is None:
-            for order in units.order(1, self._owned.next_epoch, clock.epoch_ms()):
-                units.note_written(order, writer.write(order))
+            for assignment in units.assign(1, self._owned.next_epoch, clock.epoch_ms()):
+                units.note_written(assignment, writer.write(assignment))
         return change
 
     def _register(self) -> frozenset[HivePartition]:

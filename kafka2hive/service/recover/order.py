@@ -93,7 +93,7 @@ def give_order(
     inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, service)
     order = new_order(wiring.ports, service, table, user_name(), instruction)
     path = inbox.give(order)
-    note(f"order {instruction.kind} of {table} is given: {path}")
+    note(f"order {instruction.kind} for {table} is given: {path}")
     until, look_for_owner_at, why_waiting = clock.monotonic() + seconds, -math.inf, ""
     while True:
         if (answer := _answer(wiring, inbox, paths, order)) is not None:
@@ -101,7 +101,7 @@ def give_order(
         if (now := clock.monotonic()) >= until:
             raise ServiceUnavailable(
                 "order.unanswered",
-                f"{table}: nobody has answered order {order.id} ({instruction.kind}) within {seconds:.0f} s: {why_waiting}",
+                f"{table}: no owner has answered order {order.id} ({instruction.kind}) within {seconds:.0f} s: {why_waiting}",
                 f"nothing is lost: the order waits in {path}, and the table's owner carries it out when it can;"
                 " `kafka2hive status` shows the owner; delete that file to withdraw the order",
             )
@@ -140,7 +140,7 @@ def _withdraw(
     if not inbox.reject(order_name(order.id)):
         raise AmbiguousOutcome(
             "order.no_answer",
-            f"{order.table}: order {order.id} cannot be taken out of {inbox.directory}",
+            f"{order.table}: order {order.id} cannot be removed from {inbox.directory}",
             f"type `kafka2hive {instruction.command} --table {order.table} -c MAP` again",
         )
     if isinstance(instruction, CompactPartitions):
@@ -185,7 +185,7 @@ def _answer(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> O
     if record is None and is_rejected:
         raise ConfigError(
             "order.rejected",
-            f"a run does not take order {order.id} ({order.instruction.kind}) of {order.table}: nothing was done",
+            f"a run rejected order {order.id} ({order.instruction.kind}) for {order.table}: nothing was done",
             "the run's log says why: it may be of an older version, or was started with another map",
         )
     if record is None:

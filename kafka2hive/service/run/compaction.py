@@ -21,7 +21,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import EarlyPartition
 from kafka2hive.model.text import counted
 from kafka2hive.plan import TableBacklog
-from kafka2hive.plan.contract import UnitOrder, UnitResult
+from kafka2hive.plan.contract import UnitAssignment, UnitResult
 from kafka2hive.plan.epoch import is_due
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
@@ -47,7 +47,7 @@ class UnitRunner(Protocol):
     def cores(self) -> int:
         """Return how many cores Spark has now. Raises ServiceUnavailable (`spark.gone`)."""
 
-    def begin(self, orders: Sequence[UnitOrder]) -> None: ...
+    def begin(self, assignments: Sequence[UnitAssignment]) -> None: ...
 
     def take(self) -> Sequence[UnitResult] | Exception | None:
         """Return the results of the job that has ended, or the error with which it failed as a whole; otherwise None."""
@@ -55,11 +55,11 @@ class UnitRunner(Protocol):
 
 @dataclass(slots=True)
 class _Job:
-    """The job under way: units of one table, by the task in their orders."""
+    """The job under way: units of one table, by the task in their assignments."""
 
     table: str
     units: PartitionUnits
-    orders: Mapping[int, UnitOrder]
+    assignments: Mapping[int, UnitAssignment]
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Compactions:
     @property
     def taken_slots(self) -> int:
         """How many tasks an epoch must leave to the units under way."""
-        return 0 if self._job is None else len(self._job.orders) * self._wiring.map.limits.tasks_per_core
+        return 0 if self._job is None else len(self._job.assignments) * self._wiring.map.limits.tasks_per_core
 
     def keep(self, waiting: Collection[str]) -> None:
         """Forget orders that somebody withdrew: their ids are not in `waiting`, which has the ids in the inbox."""
@@ -140,7 +140,7 @@ class Compactions:
             for path in ordered.left & work.failures.keys():
                 work.failures[path].until = -math.inf
             partitions = counted(len(ordered.left), "partition")
-            log.info("%s: order %s of %s: compacts %s", table.name, order.id, order.given_by, partitions)
+            log.info("%s: order %s from %s: compacting %s", table.name, order.id, order.given_by, partitions)
 
     def _end(self, table: Table, order: Order, result: str) -> None:
         """Record the end of an order, unless the newest snapshot does: its commit may have had no clear answer."""
@@ -214,7 +214,9 @@ class Compactions:
         self._failed(table, work, units, why)
         return None
 
-    def order(self, backlogs: Sequence[TableBacklog], planned: Mapping[str, Sequence[OffsetRange]]) -> None:
+    def assign_units(
+        self, backlogs: Sequence[TableBacklog], planned: Mapping[str, Sequence[OffsetRange]]
+    ) -> None:
         """Begin a job of units, unless one is under way or a table lags, which means that it is due and has more records than
         the epoch reads.
 
@@ -240,15 +242,15 @@ class Compactions:
             self._turns += 1
             work.turn = self._turns
             ledger = table.owned.ledger
-            orders = units.order(most, ledger.next_epoch, self._clock.epoch_ms())
-            self._job = _Job(table.name, units, {order.task: order for order in orders})
+            assignments = units.assign(most, ledger.next_epoch, self._clock.epoch_ms())
+            self._job = _Job(table.name, units, {each.task: each for each in assignments})
             log.info(
                 "%s: compacts %s of %s",
                 table.name,
-                counted(sum(len(order.sources) for order in orders), "early file"),
+                counted(sum(len(each.sources) for each in assignments), "early file"),
                 units.partition.path,
             )
-            self.runner.begin(orders)
+            self.runner.begin(assignments)
             return
 
     def _candidates(self) -> list[Table]:
@@ -280,7 +282,7 @@ class Compactions:
                 why = f"{lagging[0]} lags, and records are read first"
             elif table.warnings.get(_SLOTS):
                 why = "Spark has a single core, which records need"
-            text = f"order {ordered.order.id} of {ordered.order.given_by} to compact waits: {why}"
+            text = f"order {ordered.order.id} from {ordered.order.given_by} to compact waits: {why}"
             table.warnings[_ORDER] = (text,) if why else ()
 
     def _may_begin(self, table: Table) -> bool:
@@ -358,7 +360,7 @@ class Compactions:
             return
         for result in end:
             if result.written is not None:
-                job.units.note_written(job.orders[result.task], result.written)
+                job.units.note_written(job.assignments[result.task], result.written)
         failure = next((each.failure for each in end if each.failure is not None), None)
         if failure is not None:
             code = "compact.storage" if failure.code.startswith("storage.") else failure.code

@@ -245,7 +245,7 @@ class EpochLoop:
             if epoch is None and ended:
                 continue  # the next order may be for a table whose last one has ended
             self._record(backlogs)
-            self.compactions.order(backlogs, {} if self._in_flight is None else self._in_flight.ranges)
+            self.compactions.assign_units(backlogs, {} if self._in_flight is None else self._in_flight.ranges)
             if epoch is not None:
                 return epoch
             self._steps.look_for_fence()

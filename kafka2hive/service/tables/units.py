@@ -18,7 +18,7 @@ from kafka2hive.model.errors import ConfigError, Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import ORDER_DONE, CompactionUnit, EarlyPartition, Snapshot
-from kafka2hive.plan.contract import UnitOrder, WrittenUnit
+from kafka2hive.plan.contract import UnitAssignment, WrittenUnit
 from kafka2hive.storage.port import FileSystem
 
 _MOST_NAMED = 10
@@ -99,7 +99,7 @@ class OrderedCompaction:
 
 
 class PartitionUnits:
-    """The units of one early partition: ordered, written and still to be ordered.
+    """The units of one early partition: assigned to tasks, written, and still to be assigned.
 
     `since` is the lowest epoch in the names of their staged files. A crash leaves those files as orphans.
     """
@@ -112,7 +112,7 @@ class PartitionUnits:
         self._target_bytes = target_bytes
         self._sources: list[EarlyFile] = []
         self._waiting: list[tuple[EarlyFile, ...]] = []
-        self._ordered: dict[int, tuple[EarlyFile, ...]] = {}
+        self._assigned: dict[int, tuple[EarlyFile, ...]] = {}
         self._written: list[tuple[CompactionUnit, tuple[DataFile, ...]]] = []
         self._tasks = 0
 
@@ -127,7 +127,7 @@ class PartitionUnits:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether there are files that no unit has been ordered for."""
+        """Return whether there are files that no unit has been assigned for."""
         return bool(self._waiting)
 
     @property
@@ -148,7 +148,7 @@ class PartitionUnits:
             return None
         if len(self._sources) != early.files:
             self._add_sources(own_early_files(files, owned, early))
-        if self._waiting or self._ordered:
+        if self._waiting or self._assigned:
             return None
         return self._change(early, success_file)
 
@@ -164,13 +164,13 @@ class PartitionUnits:
         self._waiting += cut(listed[known:], self._target_bytes)
         self._sources = list(listed)
 
-    def order(self, most: int, epoch: int, planned_at_ms: int) -> list[UnitOrder]:
-        """Order up to `most` units. `epoch` is the table's next one, which their staged files name."""
+    def assign(self, most: int, epoch: int, planned_at_ms: int) -> list[UnitAssignment]:
+        """Assign up to `most` units to tasks. `epoch` is the table's next one, which their staged files name."""
         home = replace(self.partition, location=other_place(self.partition.location, self.partition.path))
-        orders = []
+        assignments = []
         for interval in self._waiting[:most]:
-            orders.append(
-                UnitOrder(
+            assignments.append(
+                UnitAssignment(
                     sources=[file.path for file in interval],
                     home=home,
                     table_location=home.location.removesuffix("/" + home.path),
@@ -182,19 +182,19 @@ class PartitionUnits:
                     target_bytes=self._target_bytes,
                 )
             )
-            self._ordered[self._tasks] = interval
+            self._assigned[self._tasks] = interval
             self._tasks += 1
         del self._waiting[:most]
-        return orders
+        return assignments
 
-    def note_written(self, order: UnitOrder, written: WrittenUnit) -> None:
+    def note_written(self, assignment: UnitAssignment, written: WrittenUnit) -> None:
         """Note the files of a unit. Sources that it left out, because their columns differ, wait for another one."""
-        interval = self._ordered.pop(order.task)
+        interval = self._assigned.pop(assignment.task)
         if len(interval) > written.sources:
             self._waiting.insert(0, interval[written.sources :])
         unit = CompactionUnit(
-            partition=order.home,
-            task=order.task,
+            partition=assignment.home,
+            task=assignment.task,
             first=interval[0].key,
             last=interval[written.sources - 1].key,
             sources=written.sources,
@@ -202,10 +202,10 @@ class PartitionUnits:
         )
         self._written.append((unit, written.files))
 
-    def note_failed(self, orders: Iterable[UnitOrder]) -> None:
+    def note_failed(self, assignments: Iterable[UnitAssignment]) -> None:
         """Let the sources of units that failed wait again."""
-        for order in orders:
-            self._waiting.append(self._ordered.pop(order.task))
+        for assignment in assignments:
+            self._waiting.append(self._assigned.pop(assignment.task))
 
     def _change(self, early: EarlyPartition, success_file: str) -> Compaction:
         """Return the move. Raises TableError if the files' number of rows differs from the ledger's."""

@@ -17,7 +17,7 @@ from typing import Any
 from kafka2hive.ledger.early_files import cut, early_files
 from kafka2hive.ledger.look import look
 from kafka2hive.model.paths.path import join
-from kafka2hive.plan.contract import UnitOrder
+from kafka2hive.plan.contract import UnitAssignment
 from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.task.compaction import UnitWriter
 from tests.benchmarks import aims
@@ -206,7 +206,7 @@ def _one_unit(config: Path, table: str) -> dict[str, float]:
     sources = [file.path for file in next(cut(early_files(files, state, early), TARGET_MB << 20))]
 
     def write(paths: list[str]) -> None:
-        order = UnitOrder(
+        assignment = UnitAssignment(
             sources=paths,
             home=replace(early.partition, location=join(state.location, early.partition.path)),
             table_location=state.location,
@@ -217,7 +217,7 @@ def _one_unit(config: Path, table: str) -> dict[str, float]:
             planned_at_ms=0,
             target_bytes=TARGET_MB << 20,
         )
-        UnitWriter(files, settings.tables[table], settings.memory_bytes).write(order)
+        UnitWriter(files, settings.tables[table], settings.memory_bytes).write(assignment)
 
     write(sources[:_WARM_UP])
     before = status_mb("VmRSS")

@@ -107,7 +107,7 @@ class EndsAtTheOrder(Operated):
 
     def note(self, text: str) -> None:
         super().note(text)
-        self.has_ended |= text.startswith("order compact of")
+        self.has_ended |= text.startswith("order compact for")
 
 
 def test_if_the_run_ends_the_command_takes_the_order_back_and_does_it_itself(tmp_path: Path) -> None:

@@ -430,6 +430,6 @@ def test_an_order_that_cannot_be_withdrawn_is_not_replayed_beside_it(dumped: Dum
             super().rename(source, target)
 
     ports = replace(wiring.ports, files=Closed())
-    with pytest.raises(AmbiguousOutcome, match="cannot be taken out of"):
+    with pytest.raises(AmbiguousOutcome, match="cannot be removed from"):
         give_order(replace(wiring, ports=ports), TABLE, ReplayLetters("", "", ""))
     assert len(Inbox(wiring.ports, wiring.map.storage.ledger_root, "demo").look()[0]) == 1

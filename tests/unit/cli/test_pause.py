@@ -46,7 +46,7 @@ def test_a_leftover_order_of_a_killed_command_is_done_with_the_next_one(service:
     left = replace(new_order(wiring.ports, "demo", TABLE, "a", PauseTable()), given_at="2013-01-01T00:00:00Z")
     inbox.give(left)
     shown = invoke("status", "-c", str(service.map)).stdout
-    assert f"order pause of {TABLE} waits: given by a at 2013-01-01T00:00:00Z" in shown
+    assert f"order pause for {TABLE} waits: given by a at 2013-01-01T00:00:00Z" in shown
     assert invoke("resume", "--table", TABLE, "-c", str(service.map)).exit_code == 0
     assert [each.kind for each in state(service).orders] == ["pause", "resume"]
     assert state(service).paused is None and inbox.look() == ([], [], set())

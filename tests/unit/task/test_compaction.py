@@ -17,7 +17,7 @@ from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.table_directory import extension_of
-from kafka2hive.plan.contract import UnitOrder
+from kafka2hive.plan.contract import UnitAssignment
 from kafka2hive.task import compaction
 from kafka2hive.task.compaction import UnitWriter
 from kafka2hive.task.rows import schema_in_files
@@ -71,8 +71,8 @@ def early(files: MemoryFiles, writer: WriterOptions, number: int, schema: pa.Sch
     return file.staged
 
 
-def unit(sources: list[str]) -> UnitOrder:
-    return UnitOrder(
+def unit(sources: list[str]) -> UnitAssignment:
+    return UnitAssignment(
         sources=sources, home=HOME, table_location=TABLE, ledger_id=LEDGER, generation=1, epoch=9, task=0,
         planned_at_ms=0, target_bytes=1 << 26,
     )  # fmt: skip

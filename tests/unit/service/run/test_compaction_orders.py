@@ -155,7 +155,7 @@ def test_an_order_says_why_it_waits(tmp_path: Path) -> None:
     days.give(PauseTable())
     days.give()
     days.idle(1)
-    assert waits(days).endswith("of anna@etl1 to compact waits: the table is paused")
+    assert waits(days).endswith("from anna@etl1 to compact waits: the table is paused")
     days.give(ResumeTable())
     days.idle(1)
     assert waits(days).endswith("waits: Spark has a single core, which records need")
@@ -167,7 +167,7 @@ def test_an_order_says_why_it_waits(tmp_path: Path) -> None:
     assert waits(days).endswith(f"waits: {NAME} lags, and records are read first")
     days.run(epoch, DAYS[1])
     days.tables.set_aside(days.table, Fenced("any", "error"))
-    days.loop.compactions.order([], {})
+    days.loop.compactions.assign_units([], {})
     assert waits(days).endswith("waits: the table is set aside")
 
 
