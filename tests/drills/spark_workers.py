@@ -127,10 +127,15 @@ def kill_worker(worker: psutil.Process) -> None:
 
 
 def kill_all_workers_at(run: Running, there: Callable[[], bool], what: str) -> None:
-    """SIGKILL to every worker as soon as there is something."""
-    run.wait_until(there, what, 300, 0.05)
-    workers = python_workers([run.pid])
-    assert len(workers) >= 2, f"at {what} there were {len(workers)} workers"
+    """SIGKILL to every worker as soon as there is something, and two of them: one may begin a moment after the other."""
+    workers: list[psutil.Process] = []
+
+    def are_at_work() -> bool:
+        if there():
+            workers[:] = python_workers([run.pid])
+        return len(workers) >= 2
+
+    run.wait_until(are_at_work, what, 900, 0.05)
     killed = [worker for worker in workers if _is_killed(worker)]
     assert killed, f"at {what} all {len(workers)} workers had ended by themselves"
 

@@ -43,6 +43,10 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     address = {"url": f"hive://{hive.address}", "timeout": "5s"}
     scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables, hive=address)
     config = scenario.config
+    # what verify asks is not what this drill is about: a busy Hive may take longer than the run waits for it
+    patient = config.with_name("patient.yaml")
+    patient.write_text(config.read_text().replace("timeout: 5s", "timeout: 300s"))
+    assert patient.read_text() != config.read_text()
 
     def produce_part(number: int) -> None:
         stored.update(produce(kafka.bootstrap, unique, parts[number], 2))
@@ -77,31 +81,31 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
         assert owed_while_slow, "Hive answered nothing, and nothing is owed"
         hive.service.resume()
         service.wait_until(lambda: owed() == 0, "out of pending registration after a stop", 900, 0.2)
-        assert findings(config) == []
+        assert findings(patient) == []
 
         month = min(flights_by_month(stored))
         hive.query(f"alter table {json_table} drop partition (dt='{month}')")
-        ((code, where),) = findings(config)
+        ((code, where),) = findings(patient)
         assert code == "verify.hive" and f"{json_table} dt={month}" in where
         hive.query(f"msck repair table {json_table}")  # what docs/operations.md says
-        assert findings(config) == []
+        assert findings(patient) == []
 
         hive.query(f"drop table {doomed}")
         produce_part(3)
         wait_until_read(service, json_table, raw)
         service.wait_until(lambda: service.run.said(f"{doomed} is set aside"), "set aside", 900)
-        assert {code for code, where in findings(config) if doomed in where} == {"verify.hive"}
+        assert {code for code, where in findings(patient) if doomed in where} == {"verify.hive"}
         wait_until_read(service)  # makes the table again
         service.wait_until(
             lambda: owed() == 0, "out of pending registration after the table was dropped", 900, 0.2
         )
         restarts = service.restarts
         assert service.run.terminate() == 143, service.run.tail()
-    forgotten = findings(config)
+    forgotten = findings(patient)
     assert forgotten and {code for code, where in forgotten} == {"verify.hive"}
     assert all(doomed in where for _, where in forgotten)
     hive.query(f"msck repair table {doomed}")
-    assert findings(config) == []
+    assert findings(patient) == []
 
     by_month = flights_by_month(stored)
     for table in (json_table, doomed):
