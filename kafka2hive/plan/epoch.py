@@ -7,9 +7,10 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from operator import attrgetter
 
 from kafka2hive.config.keys import Flush, Limits
-from kafka2hive.model.offsets import OffsetRange, merge_ranges
+from kafka2hive.model.offsets import OffsetRange, in_order, merge_ranges
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableTask, TaskPlan
 
@@ -50,7 +51,7 @@ class TableBacklog:
     @property
     def records(self) -> int:
         """Return the number of waiting offsets, including absent ones (compacted away, transaction markers)."""
-        return sum(r.end - r.start for r in self.ranges)
+        return sum([r.end - r.start for r in self.ranges])
 
     @property
     def bytes(self) -> float:
@@ -73,7 +74,7 @@ def is_due(backlog: TableBacklog) -> bool:
     A table waits for enough bytes so that its files become large. If it may wait longer, the interval is between
     `flush.interval` and `flush.max_interval`: it ends when the bytes are worth a file.
     """
-    if not any(r.end > r.start for r in backlog.ranges):
+    if not backlog.records:
         return False
     flush, waited = backlog.flush, backlog.seconds_since_epoch
     if waited >= flush.longest_seconds or backlog.bytes >= flush.bytes:
@@ -106,10 +107,10 @@ def plan_epoch(
       only if it is bigger than an even task. Task indexes are 0..n-1.
     """
     if only_tables is not None:
-        eligible = [b for b in backlogs if b.table in only_tables]
+        eligible = [b for b in backlogs if b.table in only_tables and b.records]
     else:
-        eligible = [b for b in backlogs if drain or is_due(b)]
-    tables = sorted((b for b in eligible if b.records > 0), key=lambda b: b.table)
+        eligible = [b for b in backlogs if (b.records if drain else is_due(b))]
+    tables = sorted(eligible, key=attrgetter("table"))
     pieces = [
         RangePiece(index, ranges, weigh(ranges, _record_bytes(tables[index])))
         for index, ranges in enumerate(_allocate(tables, limits))
@@ -148,7 +149,7 @@ def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[Offs
 
 def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange, ...]:
     """Return a fair prefix of every range, sorted and without empty ones; together they hold about `records` offsets."""
-    waiting = sorted(r for r in ranges if r.end > r.start)
+    waiting = sorted([r for r in ranges if r.end > r.start], key=in_order)
     demands = [r.end - r.start for r in waiting]
     if sum(demands) <= records:
         return tuple(waiting)
@@ -160,10 +161,13 @@ def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange,
 
 def _join(pieces: Sequence[RangePiece]) -> list[RangePiece]:
     """Merge the pieces of one task, so that each table has one piece; its ranges are in order, adjacent ranges joined."""
-    by_table: dict[int, list[OffsetRange]] = {}
+    by_table: dict[int, RangePiece] = {}
     for piece in pieces:
-        by_table.setdefault(piece.table, []).extend(piece.ranges)
-    return [RangePiece(table, tuple(merge_ranges(by_table[table])), 0.0) for table in sorted(by_table)]
+        if (other := by_table.get(piece.table)) is not None:
+            ranges = merge_ranges((*other.ranges, *piece.ranges))
+            piece = RangePiece(piece.table, tuple(ranges), other.weight + piece.weight)
+        by_table[piece.table] = piece
+    return [by_table[table] for table in sorted(by_table)]
 
 
 def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
@@ -180,7 +184,7 @@ def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_
 
 def weigh(ranges: Sequence[OffsetRange], bytes_per_record: float) -> float:
     """Return the estimated cost of reading the ranges in one task, in bytes."""
-    records = sum(r.end - r.start for r in ranges)
+    records = sum([r.end - r.start for r in ranges])
     return records * bytes_per_record + len(ranges) * RANGE_OVERHEAD_BYTES
 
 
