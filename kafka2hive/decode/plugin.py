@@ -56,13 +56,13 @@ def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
         return f"rows are damaged: {error}"
     places: dict[str, Places] = {}
     for name, once in (("accepted", False), ("rejected", True), ("without_rows", True)):
-        positions = _places(getattr(decoded, name), messages, once=once)
-        if positions is None:
+        indices = _places(getattr(decoded, name), messages, once=once)
+        if indices is None:
             order = "in ascending order without repetition" if once else "in ascending order"
-            return f"{name} are not positions of {messages} messages {order}"
-        places[name] = positions
+            return f"{name} are not indices of {messages} messages {order}"
+        places[name] = indices
     if len(places["accepted"]) != len(decoded.rows):
-        return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted positions"
+        return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted indices"
     every = np.concatenate([np.unique(places["accepted"]), places["rejected"], places["without_rows"]])
     if len(every) != messages or len(np.unique(every)) != messages:
         return (
@@ -99,16 +99,16 @@ def _is_text(value: object) -> bool:
     return True
 
 
-def _places(positions: object, messages: int, *, once: bool) -> Places | None:
-    """Return a result's positions as an array; None unless they ascend and are positions of the messages.
+def _places(indices: object, messages: int, *, once: bool) -> Places | None:
+    """Return a result's indices as an array; None unless they ascend and are indices of the messages.
 
-    `once`: no position may repeat, and a result without these positions (None) has an empty array.
+    `once`: no index may repeat, and a result without these indices (None) has an empty array.
     """
-    if positions is None and once:
+    if indices is None and once:
         return np.zeros(0, np.int64)
-    if not isinstance(positions, pa.Int32Array) or positions.null_count:
+    if not isinstance(indices, pa.Int32Array) or indices.null_count:
         return None
-    places: Places = positions.to_numpy().astype(np.int64)
+    places: Places = indices.to_numpy().astype(np.int64)
     steps = np.diff(places)
     sound = (places >= 0).all() and (places < messages).all() and (steps >= int(once)).all()
     return places if sound else None

@@ -142,7 +142,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class LocationCheck:
-    """The result of a look at the locations of watched partitions.
+    """The result of a look (see the glossary) at the locations of watched partitions.
 
     A partition has two places, its early place and its home. The ledger has it at one of them; the other one is wrong.
 

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.plan.contract import ClientCounts, check_accounts
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 
 
 class TableAccounts:
@@ -27,22 +27,22 @@ class TableAccounts:
         self,
         chunk: Chunk,
         *,
-        dead_lettered: Sequence[Positions],
-        filtered: Sequence[Positions],
-        tombstones: Positions,
-        rows: Sequence[Positions] = (),
-        out_of_range: Sequence[Positions] = (),
-        late: Sequence[Positions] = (),
+        dead_lettered: Sequence[Indices],
+        filtered: Sequence[Indices],
+        tombstones: Indices,
+        rows: Sequence[Indices] = (),
+        out_of_range: Sequence[Indices] = (),
+        late: Sequence[Indices] = (),
     ) -> None:
         """Count a whole chunk. Every message that is not dead-lettered, filtered or a skipped tombstone counts as written.
 
-        `rows` holds the position of the message of each written row; all rows of a message are in one item of the list.
-        `out_of_range` and `late` repeat positions of `dead_lettered`.
+        `rows` holds the index of the message of each written row; all rows of a message are in one item of the list.
+        `out_of_range` and `late` repeat indices of `dead_lettered`.
         """
         letters = _sums(chunk, dead_lettered)
         dropped = _sums(chunk, filtered)
         skipped = chunk.count_by_segment(tombstones)
-        more = _sums(chunk, [_rows_beyond_first(positions) for positions in rows])
+        more = _sums(chunk, [_rows_beyond_first(indices) for indices in rows])
         outside, too_late = _sums(chunk, out_of_range), _sums(chunk, late)
         for number, segment in enumerate(chunk.segments):
             self._accounts[segment.range] += OffsetAccounting(
@@ -87,13 +87,13 @@ class TableAccounts:
         return tuple((place, epoch) for place, (_, epoch) in self._leader_epochs.items())
 
 
-def _rows_beyond_first(positions: Positions) -> Positions:
-    """Return the position of every row beyond the first of its message."""
-    further: Positions = positions[1:][positions[1:] == positions[:-1]]
+def _rows_beyond_first(indices: Indices) -> Indices:
+    """Return the index of every row beyond the first of its message."""
+    further: Indices = indices[1:][indices[1:] == indices[:-1]]
     return further
 
 
-def _sums(chunk: Chunk, position_lists: Sequence[Positions]) -> list[int]:
-    """Return, for each segment of the chunk, how many positions of all the lists are in it."""
-    counts = [chunk.count_by_segment(positions) for positions in position_lists]
+def _sums(chunk: Chunk, index_lists: Sequence[Indices]) -> list[int]:
+    """Return, for each segment of the chunk, how many indices of all the lists are in it."""
+    counts = [chunk.count_by_segment(indices) for indices in index_lists]
     return [sum(column) for column in zip(*counts, strict=True)] if counts else [0] * len(chunk.segments)

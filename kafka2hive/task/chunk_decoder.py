@@ -18,7 +18,7 @@ from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
 from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Positions
+from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Indices
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of, without_rejections
@@ -27,7 +27,7 @@ from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec,
 LARGEST_VALUE = 64 * 1024 * 1024
 """Maximum size in bytes of a value that a decoder takes; a larger value becomes a dead letter."""
 
-NOWHERE: Positions = np.array([], dtype=np.int64)
+NOWHERE: Indices = np.array([], dtype=np.int64)
 
 _MOST_CACHED = 1_000  # a decoder takes tens of KB
 
@@ -36,17 +36,17 @@ _MOST_CACHED = 1_000  # a decoder takes tens of KB
 class DecodedChunk:
     """A chunk or a part of one; each message is in exactly one of the four fields.
 
-    - `batches`: rows with the position of each row's message (None: one row for each message of the chunk). All rows of a
+    - `batches`: rows with the index of each row's message (None: one row for each message of the chunk). All rows of a
       message are in one batch.
     - `rejections`: messages that become dead letters.
     - `skipped`: tombstones that the table does not write.
     - `without_rows`: messages that decode to zero rows.
     """
 
-    batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
+    batches: Sequence[tuple[pa.RecordBatch, Indices | None]]
     rejections: Sequence[Rejections]
-    skipped: Positions
-    without_rows: Positions
+    skipped: Indices
+    without_rows: Indices
 
 
 def _make_decoder(
@@ -136,8 +136,8 @@ class ChunkDecoder:
 
     def _split(
         self, chunk: Chunk, values: pa.BinaryArray
-    ) -> tuple[Positions | None, Positions, list[Rejections]]:
-        """Return the positions to decode (None: all), the tombstones, and the messages rejected for unreadable headers."""
+    ) -> tuple[Indices | None, Indices, list[Rejections]]:
+        """Return the indices to decode (None: all), the tombstones, and the messages rejected for unreadable headers."""
         if not values.null_count and not self._wants_headers:
             return None, NOWHERE, []
         tombstones = values.is_null().to_numpy(zero_copy_only=False)
@@ -151,8 +151,8 @@ class ChunkDecoder:
             [(unreadable, reasons)] if reasons else [],
         )
 
-    def _bounded_groups(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
-        """Yield the positions to decode, in groups that bound the number of rows. If there is only one group, it may be empty."""
+    def _bounded_groups(self, values: pa.BinaryArray, chosen: Indices | None) -> Iterator[Indices | None]:
+        """Yield the indices to decode, in groups that bound the number of rows. If there is only one group, it may be empty."""
         every = np.arange(len(values)) if chosen is None else chosen
         if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
             yield chosen
@@ -162,11 +162,11 @@ class ChunkDecoder:
             yield every[piece]
 
     def _decode(
-        self, chunk: Chunk, values: pa.BinaryArray, chosen: Positions | None
-    ) -> tuple[pa.RecordBatch, Positions | None, list[Rejections], Positions]:
+        self, chunk: Chunk, values: pa.BinaryArray, chosen: Indices | None
+    ) -> tuple[pa.RecordBatch, Indices | None, list[Rejections], Indices]:
         """Decode the chosen messages.
 
-        Returns the rows, the position of each row's message (None: one row per message), the rejections, and the positions of
+        Returns the rows, the index of each row's message (None: one row per message), the rejections, and the indices of
         messages without a row.
         """
         if chosen is not None:
@@ -191,7 +191,7 @@ class ChunkDecoder:
         reasons = self._with_hints(chunk, rejected, reasons)
         return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
 
-    def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[Reason]) -> list[Reason]:
+    def _with_hints(self, chunk: Chunk, rejected: Indices, reasons: list[Reason]) -> list[Reason]:
         """Return `reasons`, with a hint at `framing: header` for each unframed message whose header names a schema."""
         if self._schema_headers is None or self._joins_headers:
             return reasons
@@ -203,9 +203,9 @@ class ChunkDecoder:
         return reasons
 
     def _whole(
-        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, rejections: list[Rejections]
-    ) -> tuple[pa.RecordBatch, Positions | None]:
-        """Return the rows with the columns of the key, the headers and the metadata, and their messages' positions.
+        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Indices | None, rejections: list[Rejections]
+    ) -> tuple[pa.RecordBatch, Indices | None]:
+        """Return the rows with the columns of the key, the headers and the metadata, and their messages' indices.
 
         Appends to `rejections` the messages with a bad key or header, a timestamp outside the years 1 to 9999, or a value
         that the file format cannot hold.
@@ -214,7 +214,7 @@ class ChunkDecoder:
         if bad is not None:
             rejections.append(bad)
         rows = with_metadata(
-            values=rows, chunk=chunk, metadata=self._table.metadata, zone=self._table.zone, positions=chosen
+            values=rows, chunk=chunk, metadata=self._table.metadata, zone=self._table.zone, indices=chosen
         )
         beyond, reasons = beyond_record_times(rows, chunk, self._table.metadata, chosen)
         if reasons:

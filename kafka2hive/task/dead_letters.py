@@ -19,7 +19,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk, Segment
-from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Headers, Positions
+from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Headers, Indices
 from kafka2hive.task.part import TablePart, TaskEnvironment
 from kafka2hive.task.rows import metadata_column
 from kafka2hive.task.write.bucket_split import RowSources
@@ -40,36 +40,34 @@ class DeadLetterFiles:
         self._sources = RowSources(part.ranges)
         self._reasons = Reasons()
 
-    def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
-        """Add the messages at `positions`, with a reason for each."""
-        self._reasons.add(chunk, positions, reasons)
-        self.keep(chunk, positions, reasons)
+    def add(self, chunk: Chunk, indices: Indices, reasons: Sequence[Reason]) -> None:
+        """Add the messages at `indices`, with a reason for each."""
+        self._reasons.add(chunk, indices, reasons)
+        self.keep(chunk, indices, reasons)
 
-    def keep(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
+    def keep(self, chunk: Chunk, indices: Indices, reasons: Sequence[Reason]) -> None:
         """Add letters that were not decoded: their reasons are not counted."""
-        letters = dead_letter_rows(chunk, positions, reasons, self._epoch)
+        letters = dead_letter_rows(chunk, indices, reasons, self._epoch)
         bucket = np.zeros(len(letters), np.int32)
-        self.sink.add(letters, bucket, self._paths, self._sources.ids_of_rows(chunk, positions))
+        self.sink.add(letters, bucket, self._paths, self._sources.ids_of_rows(chunk, indices))
 
     def refusals(self) -> tuple[Refusal, ...]:
         return self._reasons.most_frequent()
 
 
-def dead_letter_rows(
-    chunk: Chunk, positions: Positions, reasons: Sequence[Reason], epoch: int
-) -> pa.RecordBatch:
-    """Return one row per position, with its reason. Headers are null if a header's name is not UTF-8."""
+def dead_letter_rows(chunk: Chunk, indices: Indices, reasons: Sequence[Reason], epoch: int) -> pa.RecordBatch:
+    """Return one row per index, with its reason. Headers are null if a header's name is not UTF-8."""
     columns = [
-        chunk.topics(positions),
-        chunk.numbers(positions),
-        chunk.offsets(positions),
-        metadata_column(chunk, MetadataColumn.TIMESTAMP, "UTC", positions),
+        chunk.topics(indices),
+        chunk.numbers(indices),
+        chunk.offsets(indices),
+        metadata_column(chunk, MetadataColumn.TIMESTAMP, "UTC", indices),
         pa.array([reason.code for reason in reasons], pa.string()),
         pa.array([reason.text for reason in reasons], pa.string()),
-        chunk.keys(positions),
-        chunk.values(positions),
-        chunk.headers(positions),
-        pa.array([epoch] * len(positions), pa.int64()),
+        chunk.keys(indices),
+        chunk.values(indices),
+        chunk.headers(indices),
+        pa.array([epoch] * len(indices), pa.int64()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
 
@@ -83,19 +81,19 @@ class Reasons:
     def __init__(self) -> None:
         self._refusals: dict[tuple[str, str], Refusal] = {}
 
-    def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
-        """Count the messages at `positions`; `reasons` has one per position."""
+    def add(self, chunk: Chunk, indices: Indices, reasons: Sequence[Reason]) -> None:
+        """Count the messages at `indices`; `reasons` has one per index."""
         counts: dict[tuple[str, str], int] = {}
         first: dict[tuple[str, str], tuple[int, str]] = {}
-        for position, reason in zip(positions.tolist(), reasons, strict=True):
+        for index, reason in zip(indices.tolist(), reasons, strict=True):
             key = reason.code, reason.column
             counts[key] = counts.get(key, 0) + 1
-            first.setdefault(key, (position, reason.text))
+            first.setdefault(key, (index, reason.text))
         for key, count in counts.items():
             known = self._refusals.get(key)
             if known is None:
-                (code, column), (position, detail) = key, first[key]
-                topic_partition, offset = chunk.address(position)
+                (code, column), (index, detail) = key, first[key]
+                topic_partition, offset = chunk.address(index)
                 self._refusals[key] = Refusal(
                     code=code,
                     column=column,
@@ -151,21 +149,21 @@ class StoredLetters:
     def values_and_times(self) -> tuple[pa.BinaryArray, pa.Int64Array]:
         return self.values(None), self.timestamps(None)
 
-    def values(self, positions: Positions | None) -> pa.BinaryArray:
-        return self._column("value", positions)
+    def values(self, indices: Indices | None) -> pa.BinaryArray:
+        return self._column("value", indices)
 
-    def keys(self, positions: Positions | None) -> pa.BinaryArray:
-        return self._column("key", positions)
+    def keys(self, indices: Indices | None) -> pa.BinaryArray:
+        return self._column("key", indices)
 
-    def offsets(self, positions: Positions | None) -> pa.Int64Array:
-        return self._column("offset", positions)
+    def offsets(self, indices: Indices | None) -> pa.Int64Array:
+        return self._column("offset", indices)
 
-    def timestamps(self, positions: Positions | None) -> pa.Int64Array:
-        return self._column("timestamp", positions).cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    def timestamps(self, indices: Indices | None) -> pa.Int64Array:
+        return self._column("timestamp", indices).cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
 
-    def headers(self, positions: Positions | None) -> Headers:
-        stored = self._column("headers", positions).to_pylist()
-        codes = self._column("reason", positions).to_pylist()
+    def headers(self, indices: Indices | None) -> Headers:
+        stored = self._column("headers", indices).to_pylist()
+        codes = self._column("reason", indices).to_pylist()
         pairs = [
             None if headers is None else [(header["key"], header["value"]) for header in headers]
             for headers in stored
@@ -177,9 +175,9 @@ class StoredLetters:
         codes, texts = self.rows["reason"].to_pylist(), self.rows["detail"].to_pylist()
         return [Reason(code, text or "") for code, text in zip(codes, texts, strict=True)]
 
-    def _column(self, name: str, positions: Positions | None) -> pa.Array:
+    def _column(self, name: str, indices: Indices | None) -> pa.Array:
         column = self.rows[name].combine_chunks()
-        return column if positions is None else column.take(pa.array(positions))
+        return column if indices is None else column.take(pa.array(indices))
 
 
 def letter_chunks(

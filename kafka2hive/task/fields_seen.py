@@ -22,7 +22,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields
 from kafka2hive.plugins import Decoded
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 from kafka2hive.task.rows import all_sources, value_columns
 
 MOST_MESSAGES = 20
@@ -120,10 +120,8 @@ class UnmappedFieldsOfTask:
         self._records: Counter[str] = Counter()
         self._examples: dict[str, tuple[TopicPartition, int]] = {}
 
-    def note(
-        self, messages: pa.BinaryArray, decoded: Decoded, chunk: Chunk, chosen: Positions | None
-    ) -> None:
-        """Note a decoded batch: `messages` are the chunk's messages at the positions `chosen` (None: all)."""
+    def note(self, messages: pa.BinaryArray, decoded: Decoded, chunk: Chunk, chosen: Indices | None) -> None:
+        """Note a decoded batch: `messages` are the chunk's messages at the indices `chosen` (None: all)."""
         if not self._has_fields or not len(decoded.accepted):
             return
         accepted = decoded.accepted.to_numpy()
@@ -132,8 +130,8 @@ class UnmappedFieldsOfTask:
         firsts = dict(zip(reversed(shapes), reversed(sample.tolist()), strict=True))
         for shape, records in Counter(shapes).items():
             if shape is not None:
-                position = firsts[shape]
-                self._count(shape, records, chunk, position if chosen is None else chosen[position])
+                index = firsts[shape]
+                self._count(shape, records, chunk, index if chosen is None else chosen[index])
         for name in decoded.new_keys:
             if name[:LONGEST_NAME] not in self._records:
                 self._search(name=name, messages=messages, accepted=accepted, chunk=chunk, chosen=chosen)
@@ -155,36 +153,36 @@ class UnmappedFieldsOfTask:
                 self._by_shape[shape] = names
         return names
 
-    def _count(self, shape: Shape, records: int, chunk: Chunk, position: int) -> None:
-        """Count `records` records with this shape; the record at `position` of the chunk is an example."""
+    def _count(self, shape: Shape, records: int, chunk: Chunk, index: int) -> None:
+        """Count `records` records with this shape; the record at `index` of the chunk is an example."""
         self._looked_at += records
         for name in self._unmapped(shape):
             if name not in self._examples:
                 if len(self._examples) == MOST_FIELDS:
                     continue
-                self._examples[name] = chunk.address(position)
+                self._examples[name] = chunk.address(index)
             self._records[name] += records
 
     def _search(
         self,
         name: str,
         messages: pa.BinaryArray,
-        accepted: Positions,
+        accepted: Indices,
         chunk: Chunk,
-        chosen: Positions | None,
+        chosen: Indices | None,
     ) -> None:
         """Count the first message with a name that the sample lacks; called once for each name that the decoder reports."""
         key = rf'"{re.escape(name.encode()).decode()}"[ \t\r\n]*:'  # the decoder reports only keys without escapes
         holds = pc.match_substring_regex(messages, key).to_numpy(zero_copy_only=False)
-        for position in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
-            shape = _shape(messages[position].as_py())
+        for index in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
+            shape = _shape(messages[index].as_py())
             if shape is not None and name in shape:
-                self._count(shape, 1, chunk, position if chosen is None else chosen[position])
+                self._count(shape, 1, chunk, index if chosen is None else chosen[index])
                 return
 
 
-def _spaced(count: int) -> Positions:
-    """Return evenly spaced positions for the sample of `count` messages, including the first and the last position."""
+def _spaced(count: int) -> Indices:
+    """Return evenly spaced indices for the sample of `count` messages, including the first and the last index."""
     size = min(count, max(LEAST_SAMPLE, min(SAMPLE, count // 8)))
     return np.arange(size) * (count - 1) // max(1, size - 1)
 

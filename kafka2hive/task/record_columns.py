@@ -19,7 +19,7 @@ from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import HeaderPairs, Positions
+from kafka2hive.task.fetch.records import HeaderPairs, Indices
 from kafka2hive.task.rejections import Rejections, without_rejections
 from kafka2hive.task.rows import column_schema
 
@@ -31,7 +31,7 @@ _HEADS = {0: HEAD, 1: GUID_HEAD}
 _NO_HEAD = b"\xff"
 """Put before data whose header is malformed, so that no decoder mistakes the data's own first bytes for a schema id."""
 ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
-"""Columns by name with one value per record, and the reason for each rejected record by its position."""
+"""Columns by name with one value per record, and the reason for each rejected record by its index."""
 
 
 class SchemaHeaders:
@@ -204,40 +204,40 @@ class KeyAndHeaderColumns:
         return self._headers is not None or self._key_schemas is not None
 
     def add_to(
-        self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
-    ) -> tuple[pa.RecordBatch, Positions | None, Rejections | None]:
-        """Return the rows with key and header columns, their positions (None: all), and the rejected messages."""
+        self, rows: pa.RecordBatch, chunk: Chunk, indices: Indices | None
+    ) -> tuple[pa.RecordBatch, Indices | None, Rejections | None]:
+        """Return the rows with key and header columns, their indices (None: all), and the rejected messages."""
         if self._keys is None and self._headers is None:
-            return rows, positions, None
+            return rows, indices, None
         columns = {name: rows.column(name) for name in rows.schema.names}
         rejected: dict[int, Reason] = {}
-        for more_columns, bad in self._read(chunk, positions):
+        for more_columns, bad in self._read(chunk, indices):
             columns |= more_columns
             rejected = bad | rejected  # the first reason wins
         whole = pa.RecordBatch.from_arrays(
             [columns[name] for name in self._schema.names], schema=self._schema
         )
         if not rejected:
-            return whole, positions, None
-        every = np.arange(len(chunk)) if positions is None else positions
+            return whole, indices, None
+        every = np.arange(len(chunk)) if indices is None else indices
         places = sorted(rejected)
         return without_rejections(
             whole, every, np.array(places, dtype=np.int64), [rejected[place] for place in places]
         )
 
-    def _read(self, chunk: Chunk, positions: Positions | None) -> Iterator[ColumnValues]:
+    def _read(self, chunk: Chunk, indices: Indices | None) -> Iterator[ColumnValues]:
         if self._keys is not None:
-            yield self._read_keys(self._keys, chunk, positions)
+            yield self._read_keys(self._keys, chunk, indices)
         if self._headers is not None:
-            yield self._headers.read(chunk.header_pairs(positions))
+            yield self._headers.read(chunk.header_pairs(indices))
 
     def _read_keys(
-        self, columns: RawKeyColumns | DecodedKeyColumns, chunk: Chunk, positions: Positions | None
+        self, columns: RawKeyColumns | DecodedKeyColumns, chunk: Chunk, indices: Indices | None
     ) -> ColumnValues:
-        keys = chunk.keys(positions)
+        keys = chunk.keys(indices)
         if self._key_schemas is None:
             return columns.read(keys)
-        keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(positions))
+        keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(indices))
         values, rejected = columns.read(keys)
         return values, rejected | {
             place: _as_key_reason(reason) for place, reason in bad.items() if place in rejected

@@ -16,39 +16,39 @@ from kafka2hive.formats.contract.times import RowMask, rows_not_in_millis
 from kafka2hive.formats.lines.delimited import null_texts
 from kafka2hive.formats.orc.files import unwritable_rows
 from kafka2hive.plugins import Reason
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 
-Rejections = tuple[Positions, Sequence[Reason]]
-"""Positions of messages that become dead letters, with one reason each."""
+Rejections = tuple[Indices, Sequence[Reason]]
+"""Indices of messages that become dead letters, with one reason each."""
 
 
 def without_rejections(
-    rows: pa.RecordBatch, positions: Positions, bad: Positions, reasons: Sequence[Reason]
-) -> tuple[pa.RecordBatch, Positions, Rejections]:
-    """Return the remaining rows with their messages' positions, and the rejected messages with their reasons.
+    rows: pa.RecordBatch, indices: Indices, bad: Indices, reasons: Sequence[Reason]
+) -> tuple[pa.RecordBatch, Indices, Rejections]:
+    """Return the remaining rows with their messages' indices, and the rejected messages with their reasons.
 
     A message is rejected if one of its rows is in `bad` (row numbers, ascending, each with a reason).
     """
-    rejections = rejected_messages(positions, bad, reasons)
-    kept = ~rows_of(positions, rejections[0])
-    return rows.filter(pa.array(kept)), positions[kept], rejections
+    rejections = rejected_messages(indices, bad, reasons)
+    kept = ~rows_of(indices, rejections[0])
+    return rows.filter(pa.array(kept)), indices[kept], rejections
 
 
-def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Reason]) -> Rejections:
+def rejected_messages(indices: Indices, bad: Indices, reasons: Sequence[Reason]) -> Rejections:
     """Return each message that has a row in `bad` (row numbers, ascending) once, with the reason of its first bad row."""
-    messages, first = np.unique(positions[bad], return_index=True)
+    messages, first = np.unique(indices[bad], return_index=True)
     return messages, [reasons[index] for index in first.tolist()]
 
 
-def with_reason(rejections: Rejections, *codes: str) -> Positions:
-    """Return the positions of the messages that are rejected for one of the reasons `codes`."""
-    positions, reasons = rejections
-    return positions[np.array([reason.code in codes for reason in reasons], np.bool_)]
+def with_reason(rejections: Rejections, *codes: str) -> Indices:
+    """Return the indices of the messages that are rejected for one of the reasons `codes`."""
+    indices, reasons = rejections
+    return indices[np.array([reason.code in codes for reason in reasons], np.bool_)]
 
 
-def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
+def rows_of(indices: Indices, messages: Indices) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that belong to `messages`."""
-    mask: npt.NDArray[np.bool_] = np.isin(positions, messages)
+    mask: npt.NDArray[np.bool_] = np.isin(indices, messages)
     return mask
 
 
@@ -79,7 +79,7 @@ def unwritable_of(options: WriterOptions) -> Unwritable | None:
     return _MILLIS if options.timestamps == "millis" else None
 
 
-def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Positions, list[Reason]]:
+def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Indices, list[Reason]]:
     """Return the indexes of the rows that a file cannot hold, with one reason each."""
     reasons: dict[int, Reason] = {}
     for field, column in zip(rows.schema, rows.columns, strict=True):

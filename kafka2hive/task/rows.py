@@ -15,7 +15,7 @@ from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
 from kafka2hive.task.bucket.times import record_wall_clock
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 
@@ -91,53 +91,53 @@ def schema_in_files(table: TableSettings) -> pa.Schema:
     return pa.schema([field for field in whole if field.name.lower() not in in_path])
 
 
-def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
-    """Return one metadata column with a value per position (None: one per message).
+def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, indices: Indices | None) -> pa.Array:
+    """Return one metadata column with a value per index (None: one per message).
 
     Timestamps are the wall clock of `zone`, null outside the years 1 to 9999.
     """
     match column:
         case MetadataColumn.TOPIC:
-            return chunk.topics(positions)
+            return chunk.topics(indices)
         case MetadataColumn.PARTITION:
-            return chunk.numbers(positions)
+            return chunk.numbers(indices)
         case MetadataColumn.OFFSET:
-            return chunk.offsets(positions)
+            return chunk.offsets(indices)
         case MetadataColumn.KEY:
-            return chunk.keys(positions)
+            return chunk.keys(indices)
         case MetadataColumn.HEADERS:
-            return chunk.headers(positions)
+            return chunk.headers(indices)
         case MetadataColumn.TIMESTAMP:
-            return record_wall_clock(chunk.timestamps(positions), zone)
+            return record_wall_clock(chunk.timestamps(indices), zone)
         case MetadataColumn.ORDINAL:
-            return _ordinals(len(chunk), positions)
+            return _ordinals(len(chunk), indices)
 
 
-def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
+def _ordinals(messages: int, indices: Indices | None) -> pa.Int32Array:
     """Return the index of each row among the rows of its message, from 0. All rows of a message must be in one call."""
-    if positions is None:
+    if indices is None:
         return pa.array(np.zeros(messages, np.int32))
-    return pa.array((np.arange(len(positions)) - np.searchsorted(positions, positions)).astype(np.int32))
+    return pa.array((np.arange(len(indices)) - np.searchsorted(indices, indices)).astype(np.int32))
 
 
 def with_metadata(
-    values: pa.RecordBatch, chunk: Chunk, metadata: Metadata, zone: str, positions: Positions | None
+    values: pa.RecordBatch, chunk: Chunk, metadata: Metadata, zone: str, indices: Indices | None
 ) -> pa.RecordBatch:
-    """Append the metadata columns to `values`, which holds one row per position, in message order."""
+    """Append the metadata columns to `values`, which holds one row per index, in message order."""
     if not metadata:
         return values
-    columns = [metadata_column(chunk, column, zone, positions) for column, _ in metadata]
+    columns = [metadata_column(chunk, column, zone, indices) for column, _ in metadata]
     return pa.RecordBatch.from_arrays([*values.columns, *columns], schema=row_schema(values.schema, metadata))
 
 
 def beyond_record_times(
-    rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
-) -> tuple[Positions, list[Reason]]:
+    rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, indices: Indices | None
+) -> tuple[Indices, list[Reason]]:
     """Return the rows of `with_metadata` whose record timestamp is outside the years 1 to 9999, and a reason for each."""
     names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
     if not names or not rows.column(names[0]).null_count:
         return np.array([], np.int64), []
-    times = chunk.timestamps(positions)
+    times = chunk.timestamps(indices)
     valid = rows.column(names[0]).is_valid().to_numpy(zero_copy_only=False)
     beyond = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False) & ~valid)
     values = times.take(pa.array(beyond)).to_pylist()

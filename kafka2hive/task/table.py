@@ -19,7 +19,7 @@ from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.chunk_decoder import DecodedChunk
 from kafka2hive.task.dead_letters import DeadLetterFiles
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of, with_reason
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
@@ -28,15 +28,15 @@ from kafka2hive.task.write.bucket_split import RowSources
 
 @dataclass(frozen=True, slots=True)
 class Fates:
-    """What becomes of the messages of one chunk, as positions.
+    """What becomes of the messages of one chunk, as indices.
 
-    `rows` has the position of each row's message; all rows of a message are in one item of the list.
+    `rows` has the index of each row's message; all rows of a message are in one item of the list.
     """
 
     rejections: list[Rejections] = field(default_factory=list)
-    filtered: list[Positions] = field(default_factory=list)
-    tombstones: list[Positions] = field(default_factory=list)
-    rows: list[Positions] = field(default_factory=list)
+    filtered: list[Indices] = field(default_factory=list)
+    tombstones: list[Indices] = field(default_factory=list)
+    rows: list[Indices] = field(default_factory=list)
 
 
 class RowEnd(Protocol):
@@ -53,9 +53,9 @@ class RowEnd(Protocol):
         ...
 
     def take(
-        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+        self, chunk: Chunk, rows: pa.RecordBatch, indices: Indices | None, fates: Fates
     ) -> Iterable[pa.RecordBatch]:
-        """Take one row per position (None: one row per message), and record in `fates` what becomes of the messages.
+        """Take one row per index (None: one row per message), and record in `fates` what becomes of the messages.
 
         Returns the rows that the task passes on.
         """
@@ -105,26 +105,26 @@ class BucketedRows:
         return self._sink.rows
 
     def take(
-        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+        self, chunk: Chunk, rows: pa.RecordBatch, indices: Indices | None, fates: Fates
     ) -> Iterable[pa.RecordBatch]:
         with self._times.timed("bucket"):
-            rows, ids, places = self._assign(chunk, rows, positions, fates)
+            rows, ids, places = self._assign(chunk, rows, indices, fates)
         with self._times.timed("write"):
             self._sink.add(rows, ids, self._bucketer.paths, self._sources.ids_of_rows(chunk, places))
         fates.rows.append(places)
         return ()
 
     def _assign(
-        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
-    ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
-        """Return the rows to write, their buckets and the positions of their messages.
+        self, chunk: Chunk, rows: pa.RecordBatch, indices: Indices | None, fates: Fates
+    ) -> tuple[pa.RecordBatch, BucketIds, Indices]:
+        """Return the rows to write, their buckets and the indices of their messages.
 
         Messages without a row to write are recorded in `fates` as filtered or rejected. A row without a bucket rejects its
         whole message.
         """
-        assignment = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
+        assignment = self._bucketer.assign(rows, functools.partial(chunk.timestamps, indices))
         ids = assignment.ids
-        every = np.arange(len(chunk)) if positions is None else positions
+        every = np.arange(len(chunk)) if indices is None else indices
         kept = ids != NO_BUCKET
         if len(assignment.refused):
             bad = rejected_messages(every, assignment.refused, assignment.reasons)
@@ -182,19 +182,19 @@ class TableRun:
             fates.rejections.extend(decoded.rejections)
             fates.filtered.append(decoded.without_rows)
             fates.tombstones.append(decoded.skipped)
-            for rows, positions in decoded.batches:
-                yield from self._end.take(chunk, rows, positions, fates)
+            for rows, indices in decoded.batches:
+                yield from self._end.take(chunk, rows, indices, fates)
         letters = fates.rejections
         if self.part.task.only_bucket is not None:
             # a refetch rewrites the rows of one bucket; its dead letters are already committed
-            fates.filtered.extend(positions for positions, _ in letters)
+            fates.filtered.extend(indices for indices, _ in letters)
             letters = []
         with self.times.timed("write"):
-            for positions, reasons in letters:
-                self._letters.add(chunk, positions, reasons)
+            for indices, reasons in letters:
+                self._letters.add(chunk, indices, reasons)
         self._accounts.count(
             chunk,
-            dead_lettered=[positions for positions, _ in letters],
+            dead_lettered=[indices for indices, _ in letters],
             filtered=fates.filtered,
             tombstones=np.concatenate(fates.tombstones),
             rows=fates.rows,

@@ -17,11 +17,11 @@ Brokers = Annotated[
     str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
 ]
 Topics = Annotated[
-    list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to look at; each gets one table.")
+    list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to read; each gets one table.")
 ]
 Pattern = Annotated[
     str | None,
-    typer.Option("--pattern", metavar="REGEX", help="Also look at all topics whose whole name matches."),
+    typer.Option("--pattern", metavar="REGEX", help="Also read all topics whose whole name matches."),
 ]
 Properties = Annotated[
     list[str] | None,
@@ -59,7 +59,7 @@ TableName = Annotated[
 ]
 Records = Annotated[
     int,
-    typer.Option("--records", "-n", min=1, max=10_000, help="How many of the newest records to look at."),
+    typer.Option("--records", "-n", min=1, max=10_000, help="How many of the newest records to read."),
 ]
 
 

@@ -306,7 +306,7 @@ class Replays:
             work.alone = True
             if was_alone and set(tables) == {name}:
                 text = f"{name}: the tasks that decode its letters died or raised an error: {reason}"
-                error = TableError("task.killed", text, "look at the logs of the tasks")
+                error = TableError("task.killed", text, "read the logs of the tasks")
                 self._steps.map_tables([self._owned_tables.tables[name]], partial(self._refuse, work, error))
         return bool(in_flight)
 

@@ -24,9 +24,9 @@ TakeOver = tuple[str, Generation]
 
 @dataclass(frozen=True, slots=True)
 class KafkaOffsets:
-    """One look at Kafka for several tables.
+    """One reading of Kafka's state for several tables.
 
-    - `asked_at_ms`: the wall clock before the first request of this look, including the listing of topics. All records that
+    - `asked_at_ms`: the wall clock before the first request of this reading, including the listing of topics. All records that
       Kafka had acknowledged by then are below `logs.high`; topic partitions that are not listed were empty then.
     - `at_start`, `last_read`: by table, as in Logs.
     - `unknown`: by table, the topic partitions for which Kafka did not return the last record that the table has read.

@@ -22,7 +22,7 @@ from kafka2hive.storage.port import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class KafkaLook:
-    """One look at Kafka for many tables. `error` says why Kafka did not answer."""
+    """One reading of Kafka's state for many tables. `error` says why Kafka did not answer."""
 
     logs: Logs | None = None
     error: str | None = None

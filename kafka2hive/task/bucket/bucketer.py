@@ -33,7 +33,7 @@ from kafka2hive.model.text import utc_text
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import BucketerContext, FieldBucketer, Reason
 from kafka2hive.task.bucket.times import BucketTimes, TimeBounds
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1
@@ -56,7 +56,7 @@ class BucketAssignment:
     """
 
     ids: BucketIds
-    refused: Positions
+    refused: Indices
     reasons: list[Reason]
 
 
@@ -194,7 +194,7 @@ class _Refusals:
         if self._reasons:
             self._reason_numbers = np.where(self.mask, self._reason_numbers, numbers[codes])
 
-    def rows(self) -> tuple[Positions, list[Reason]]:
+    def rows(self) -> tuple[Indices, list[Reason]]:
         """Return the refused rows, ascending, and the reason of each."""
         refused = np.flatnonzero(self._reason_numbers)
         return refused, [self._reasons[number - 1] for number in self._reason_numbers[refused].tolist()]

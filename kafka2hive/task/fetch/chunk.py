@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.task.fetch.records import HeaderPairs, Positions, Records
+from kafka2hive.task.fetch.records import HeaderPairs, Indices, Records
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -43,70 +43,70 @@ class Chunk:
         return sum(segment.bytes for segment in self.segments)
 
     def bounds(self) -> npt.NDArray[np.int64]:
-        """Return the end position of each segment; the last is the chunk's length."""
+        """Return the end index of each segment; the last is the chunk's length."""
         return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
 
-    def values(self, positions: Positions | None = None) -> pa.BinaryArray:
+    def values(self, indices: Indices | None = None) -> pa.BinaryArray:
         """Return the values, null for tombstones. A call for all values also caches the timestamps."""
-        if positions is not None:
-            return self.records.values(positions)
+        if indices is not None:
+            return self.records.values(indices)
         values, times = self.records.values_and_times()
         self._times[:] = [times]
         return values
 
-    def keys(self, positions: Positions | None = None) -> pa.BinaryArray:
-        return self.records.keys(positions)
+    def keys(self, indices: Indices | None = None) -> pa.BinaryArray:
+        return self.records.keys(indices)
 
-    def offsets(self, positions: Positions | None = None) -> pa.Int64Array:
-        return self.records.offsets(positions)
+    def offsets(self, indices: Indices | None = None) -> pa.Int64Array:
+        return self.records.offsets(indices)
 
-    def timestamps(self, positions: Positions | None = None) -> pa.Int64Array:
+    def timestamps(self, indices: Indices | None = None) -> pa.Int64Array:
         """Return epoch milliseconds, null for a record without a timestamp (-1 in Kafka's protocol)."""
-        if positions is None and self._times:
+        if indices is None and self._times:
             return self._times[0]
-        return self.records.timestamps(positions)
+        return self.records.timestamps(indices)
 
-    def headers(self, positions: Positions | None = None) -> pa.ListArray:
+    def headers(self, indices: Indices | None = None) -> pa.ListArray:
         """Return `list<struct<key: string, value: binary>>`, null for a record without headers or with unreadable ones."""
         structs = [
             None if pairs is None else [{"key": key, "value": value} for key, value in pairs]
-            for pairs in self.header_pairs(positions)
+            for pairs in self.header_pairs(indices)
         ]
         return pa.array(structs, HEADERS)
 
-    def header_pairs(self, positions: Positions | None = None) -> list[HeaderPairs]:
+    def header_pairs(self, indices: Indices | None = None) -> list[HeaderPairs]:
         """Return the name and value pairs of each record's headers; None where `headers` returns null."""
-        return self.records.headers(positions).pairs
+        return self.records.headers(indices).pairs
 
-    def unreadable_headers(self) -> Positions:
-        """Return the positions of records with a header name that is not UTF-8; the client cannot return such headers."""
+    def unreadable_headers(self) -> Indices:
+        """Return the indices of records with a header name that is not UTF-8; the client cannot return such headers."""
         return np.array(self.records.headers(None).unreadable, dtype=np.int64)
 
-    def address(self, position: int) -> tuple[TopicPartition, int]:
+    def address(self, index: int) -> tuple[TopicPartition, int]:
         """Return the topic partition and the offset of a record."""
-        segment = self.segments[int(np.searchsorted(self.bounds(), position, side="right"))]
-        return segment.range.topic_partition, self.offsets(np.array([position], np.int64))[0].as_py()
+        segment = self.segments[int(np.searchsorted(self.bounds(), index, side="right"))]
+        return segment.range.topic_partition, self.offsets(np.array([index], np.int64))[0].as_py()
 
-    def topics(self, positions: Positions | None = None) -> pa.StringArray:
+    def topics(self, indices: Indices | None = None) -> pa.StringArray:
         names = pa.array([segment.range.topic_partition.topic for segment in self.segments], pa.string())
-        return names.take(self._segment_of(positions))
+        return names.take(self._segment_of(indices))
 
-    def numbers(self, positions: Positions | None = None) -> pa.Int32Array:
+    def numbers(self, indices: Indices | None = None) -> pa.Int32Array:
         """Return the number of each message's topic partition."""
         numbers = pa.array([segment.range.topic_partition.number for segment in self.segments], pa.int32())
-        return numbers.take(self._segment_of(positions))
+        return numbers.take(self._segment_of(indices))
 
-    def _segment_of(self, positions: Positions | None) -> pa.Int64Array:
-        if positions is None:
+    def _segment_of(self, indices: Indices | None) -> pa.Int64Array:
+        if indices is None:
             counts = [segment.count for segment in self.segments]
             return pa.array(np.repeat(np.arange(len(counts)), counts))
-        return pa.array(np.searchsorted(self.bounds(), positions, side="right"))
+        return pa.array(np.searchsorted(self.bounds(), indices, side="right"))
 
-    def count_by_segment(self, positions: Positions) -> list[int]:
-        """Return how many of `positions` lie in each segment."""
-        if not len(positions):
+    def count_by_segment(self, indices: Indices) -> list[int]:
+        """Return how many of `indices` lie in each segment."""
+        if not len(indices):
             return [0] * len(self.segments)
-        where = np.searchsorted(self.bounds(), positions, side="right")
+        where = np.searchsorted(self.bounds(), indices, side="right")
         counts: list[int] = np.bincount(where, minlength=len(self.segments)).tolist()
         return counts
 
@@ -118,11 +118,11 @@ class Chunk:
         sizes, start = self.records.sizes().tolist(), 0
         for segment, end in zip(self.segments, self.bounds().tolist(), strict=True):
             held = 0
-            for position in range(start, end):
-                if position > start and held + sizes[position] > most_bytes:
-                    yield self._piece(segment, start, position, held)
-                    start, held = position, 0
-                held += sizes[position]
+            for index in range(start, end):
+                if index > start and held + sizes[index] > most_bytes:
+                    yield self._piece(segment, start, index, held)
+                    start, held = index, 0
+                held += sizes[index]
             yield self._piece(segment, start, end, held)
             start = end
 

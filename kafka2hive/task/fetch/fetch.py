@@ -265,7 +265,7 @@ class Fetch:
             "kafka.stalled",
             f"no record for {self._stall_seconds:.0f} s; not read yet: {unread};"
             f" the client's last error: {self._consumer.last_error or 'none'}",
-            "look at the brokers that lead these topic partitions",
+            "check the brokers that lead these topic partitions",
         )
 
 

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.compiled import CArray
-from kafka2hive.task.fetch.records import DeliveryRun, HeaderPairs, Headers, Key, Offsets, Positions
+from kafka2hive.task.fetch.records import DeliveryRun, HeaderPairs, Headers, Indices, Key, Offsets
 
 log = logging.getLogger(__name__)
 
@@ -173,23 +173,23 @@ class NativeRecords:
         values, times = self._records.values_and_timestamps()
         return pa.array(CArray(pa.binary(), values)), pa.array(CArray(pa.int64(), times))
 
-    def values(self, positions: Positions | None) -> pa.BinaryArray:
-        return pa.array(CArray(pa.binary(), self._records.values(_bytes(positions))))
+    def values(self, indices: Indices | None) -> pa.BinaryArray:
+        return pa.array(CArray(pa.binary(), self._records.values(_bytes(indices))))
 
-    def keys(self, positions: Positions | None) -> pa.BinaryArray:
-        return pa.array(CArray(pa.binary(), self._records.keys(_bytes(positions))))
+    def keys(self, indices: Indices | None) -> pa.BinaryArray:
+        return pa.array(CArray(pa.binary(), self._records.keys(_bytes(indices))))
 
-    def offsets(self, positions: Positions | None) -> pa.Int64Array:
-        return pa.array(CArray(pa.int64(), self._records.offsets(_bytes(positions))))
+    def offsets(self, indices: Indices | None) -> pa.Int64Array:
+        return pa.array(CArray(pa.int64(), self._records.offsets(_bytes(indices))))
 
-    def timestamps(self, positions: Positions | None) -> pa.Int64Array:
-        return pa.array(CArray(pa.int64(), self._records.timestamps(_bytes(positions))))
+    def timestamps(self, indices: Indices | None) -> pa.Int64Array:
+        return pa.array(CArray(pa.int64(), self._records.timestamps(_bytes(indices))))
 
-    def headers(self, positions: Positions | None) -> Headers:
+    def headers(self, indices: Indices | None) -> Headers:
         pairs: list[HeaderPairs]
-        pairs, unreadable = self._records.headers(_bytes(positions))
+        pairs, unreadable = self._records.headers(_bytes(indices))
         return Headers(pairs, tuple(unreadable))
 
 
-def _bytes(positions: Positions | None) -> bytes | None:
-    return None if positions is None else np.asarray(positions, np.int64).tobytes()
+def _bytes(indices: Indices | None) -> bytes | None:
+    return None if indices is None else np.asarray(indices, np.int64).tobytes()

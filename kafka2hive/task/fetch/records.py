@@ -26,8 +26,8 @@ Key = tuple[str, int]
 
 Offsets = npt.NDArray[np.int64]
 
-Positions = npt.NDArray[np.int64]
-"""Positions of messages within a chunk, from 0, ascending; for rows, a position repeats for each row of its message."""
+Indices = npt.NDArray[np.int64]
+"""Indices of messages within a chunk, from 0, ascending; for rows, an index repeats for each row of its message."""
 
 UNREADABLE_HEADERS = "headers.utf8"
 """The reason of a dead letter whose record has a header name that is not UTF-8; the letter's headers are null."""
@@ -38,7 +38,7 @@ _milliseconds: Callable[[tuple[int, int]], int] = itemgetter(1)  # of (type of t
 
 
 class Records(Protocol):
-    """Records in the order of delivery. The argument `positions` selects records; None selects all of them."""
+    """Records in the order of delivery. The argument `indices` selects records; None selects all of them."""
 
     def __len__(self) -> int: ...
 
@@ -72,17 +72,17 @@ class Records(Protocol):
         """Return the values, null for tombstones, and the timestamps of all records."""
         ...
 
-    def values(self, positions: Positions | None) -> pa.BinaryArray: ...
+    def values(self, indices: Indices | None) -> pa.BinaryArray: ...
 
-    def keys(self, positions: Positions | None) -> pa.BinaryArray: ...
+    def keys(self, indices: Indices | None) -> pa.BinaryArray: ...
 
-    def offsets(self, positions: Positions | None) -> pa.Int64Array: ...
+    def offsets(self, indices: Indices | None) -> pa.Int64Array: ...
 
-    def timestamps(self, positions: Positions | None) -> pa.Int64Array:
+    def timestamps(self, indices: Indices | None) -> pa.Int64Array:
         """Return epoch milliseconds, null for a record without a timestamp (-1 in Kafka's protocol)."""
         ...
 
-    def headers(self, positions: Positions | None) -> "Headers":
+    def headers(self, indices: Indices | None) -> "Headers":
         """Return the headers of the selected records."""
         ...
 
@@ -192,37 +192,35 @@ class MessageRecords:
     def values_and_times(self) -> tuple[pa.BinaryArray, pa.Int64Array]:
         return values_and_times(self.messages, self.value_bytes())
 
-    def values(self, positions: Positions | None) -> pa.BinaryArray:
-        return _values(self._chosen(positions))
+    def values(self, indices: Indices | None) -> pa.BinaryArray:
+        return _values(self._chosen(indices))
 
-    def keys(self, positions: Positions | None) -> pa.BinaryArray:
-        return pa.array(list(map(Message.key, self._chosen(positions))), pa.binary())
+    def keys(self, indices: Indices | None) -> pa.BinaryArray:
+        return pa.array(list(map(Message.key, self._chosen(indices))), pa.binary())
 
-    def offsets(self, positions: Positions | None) -> pa.Int64Array:
-        return pa.array(list(map(Message.offset, self._chosen(positions))), pa.int64())
+    def offsets(self, indices: Indices | None) -> pa.Int64Array:
+        return pa.array(list(map(Message.offset, self._chosen(indices))), pa.int64())
 
-    def timestamps(self, positions: Positions | None) -> pa.Int64Array:
-        return _times(self._chosen(positions))
+    def timestamps(self, indices: Indices | None) -> pa.Int64Array:
+        return _times(self._chosen(indices))
 
-    def _chosen(self, positions: Positions | None) -> Sequence[Any]:
-        if positions is None or np.array_equal(positions, np.arange(len(self.messages))):
+    def _chosen(self, indices: Indices | None) -> Sequence[Any]:
+        if indices is None or np.array_equal(indices, np.arange(len(self.messages))):
             return self.messages
-        return [self.messages[position] for position in positions.tolist()]
+        return [self.messages[index] for index in indices.tolist()]
 
-    def headers(self, positions: Positions | None) -> Headers:
-        chosen = range(len(self)) if positions is None else positions.tolist()
+    def headers(self, indices: Indices | None) -> Headers:
+        chosen = range(len(self)) if indices is None else indices.tolist()
         pairs = list(map(self._headers_at, chosen))
-        return Headers(
-            pairs, tuple(index for index, position in enumerate(chosen) if position in self._unreadable)
-        )
+        return Headers(pairs, tuple(place for place, index in enumerate(chosen) if index in self._unreadable))
 
-    def _headers_at(self, position: int) -> HeaderPairs:
-        if position in self._unreadable:
+    def _headers_at(self, index: int) -> HeaderPairs:
+        if index in self._unreadable:
             return None  # a second call of `headers` would return a list with NULL items, which crash the interpreter
         try:
-            pairs: HeaderPairs = self.messages[position].headers()
+            pairs: HeaderPairs = self.messages[index].headers()
         except (SystemError, UnicodeDecodeError):
-            self._unreadable.add(position)
+            self._unreadable.add(index)
             return None
         return pairs
 

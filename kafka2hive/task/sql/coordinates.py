@@ -9,24 +9,24 @@ from kafka2hive.config.keys.columns import COORDINATES as COORDINATES
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices, Offsets
 
 TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int64()), ("time", pa.int64())])
 """The fields: the task's index in the epoch, the range's index in the task, the offset, the record's timestamp (epoch ms)."""
 
 
 def coordinates(
-    chunk: Chunk, positions: Positions | None, task: int, ranges: Sequence[OffsetRange]
+    chunk: Chunk, indices: Indices | None, task: int, ranges: Sequence[OffsetRange]
 ) -> pa.StructArray:
-    """Return the coordinates of the messages at `positions`, of all messages if it is None."""
+    """Return the coordinates of the messages at `indices`, of all messages if it is None."""
     index = {source: number for number, source in enumerate(ranges)}
-    every = np.arange(len(chunk)) if positions is None else positions
+    every = np.arange(len(chunk)) if indices is None else indices
     numbers = np.repeat(
         np.array([index[segment.range] for segment in chunk.segments], np.int32),
         chunk.count_by_segment(every),
     )
     tasks = np.full(len(every), task, np.int32)
-    columns = [pa.array(tasks), pa.array(numbers), chunk.offsets(positions), chunk.timestamps(positions)]
+    columns = [pa.array(tasks), pa.array(numbers), chunk.offsets(indices), chunk.timestamps(indices)]
     return pa.StructArray.from_arrays(columns, fields=list(TYPE))
 
 
@@ -40,7 +40,7 @@ class Arrivals:
         self._next = np.array([r.start for r in ranges], np.int64)
         self._counts = np.zeros(len(ranges), np.int64)
 
-    def note(self, column: pa.StructArray) -> tuple[Positions, pa.Int64Array, pa.Int64Array]:
+    def note(self, column: pa.StructArray) -> tuple[Indices, pa.Int64Array, pa.Int64Array]:
         """Return the index of the range, the offset and the timestamp of each row.
 
         Raises TableError (`sql.coordinates`) if a row comes twice, because the SELECT multiplies rows. Raises
@@ -60,7 +60,7 @@ class Arrivals:
             self._note_range(number, offset_array[range_indexes == number])
         return range_indexes, offsets, times
 
-    def _note_range(self, number: int, offsets: Positions) -> None:
+    def _note_range(self, number: int, offsets: Offsets) -> None:
         """Count the rows of one range. Their offsets must ascend, which shows that rows are distinct.
 
         Spark keeps the order of rows within a task.

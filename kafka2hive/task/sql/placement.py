@@ -22,7 +22,7 @@ from kafka2hive.task.dead_letters import DeadLetterFiles
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.fetch import TableUnreadable
 from kafka2hive.task.fetch.reader import RangeReader
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices, Offsets
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rejections import rows_not_held, unwritable_of
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
@@ -40,8 +40,8 @@ class PlacedBatch:
 
     rows: pa.RecordBatch
     ids: BucketIds
-    range_indexes: Positions
-    offsets: Positions
+    range_indexes: Indices
+    offsets: Offsets
 
 
 class PlacedRows:
@@ -79,7 +79,7 @@ class PlacedRows:
     def take(self, batch: pa.RecordBatch) -> PlacedBatch:
         range_indexes, offsets, times = self._arrivals.note(batch.column(COORDINATES))
         rows = batch.select(self._whole.names).cast(self._whole)
-        places: Positions = np.arange(len(rows))
+        places: Indices = np.arange(len(rows))
         if self._unwritable is not None:
             bad, reasons = rows_not_held(rows, self._unwritable)
             if reasons:
@@ -100,7 +100,7 @@ class PlacedRows:
         )
 
     def _refuse(
-        self, range_indexes: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
+        self, range_indexes: Indices, offsets: pa.Int64Array, places: Indices, reasons: list[Reason]
     ) -> None:
         for place, reason in zip(places.tolist(), reasons, strict=True):
             self._unwritable_rows.add(int(range_indexes[place]), offsets[place].as_py(), reason)
@@ -180,8 +180,8 @@ class UnwritableRows:
         """Return the number of rows by range with one of these reasons."""
         return tuple(sum(counts[code] for code in codes) for counts in self._counts)
 
-    def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[Reason]]]:
-        """Read the records of the rows again, and yield chunks with the records' positions and reasons.
+    def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Indices, list[Reason]]]:
+        """Read the records of the rows again, and yield chunks with the records' indices and reasons.
 
         Raises TableError if Kafka no longer has all of them.
         """
@@ -202,10 +202,10 @@ class UnwritableRows:
                 case TableUnreadable(_, failure):
                     raise failure.error
                 case Chunk():
-                    positions, reasons = _letters_in(event, spans)
+                    indices, reasons = _letters_in(event, spans)
                     letters += len(reasons)
                     if reasons:
-                        yield event, positions, reasons
+                        yield event, indices, reasons
         if letters != len(self):
             raise TableError(
                 "sql.no_bucket",
@@ -215,20 +215,20 @@ class UnwritableRows:
             )
 
 
-def _letters_in(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tuple[Positions, list[Reason]]:
+def _letters_in(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tuple[Indices, list[Reason]]:
     offsets = chunk.offsets().to_pylist()
-    positions: list[int] = []
+    indices: list[int] = []
     reasons: list[Reason] = []
     start = 0
     for segment in chunk.segments:
         reasons_by_offset = spans[segment.range]
-        for position in range(start, start + segment.count):
-            reason = reasons_by_offset.get(offsets[position])
+        for index in range(start, start + segment.count):
+            reason = reasons_by_offset.get(offsets[index])
             if reason is not None:
-                positions.append(position)
+                indices.append(index)
                 reasons.append(reason)
         start += segment.count
-    return np.array(positions, np.int64), reasons
+    return np.array(indices, np.int64), reasons
 
 
 class SelectedRows:

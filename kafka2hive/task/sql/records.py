@@ -15,7 +15,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment
 from kafka2hive.task.rows import column_schema, row_schema
 from kafka2hive.task.sql.coordinates import COORDINATES, TYPE, coordinates
@@ -60,11 +60,11 @@ class RowsToSelect:
         self._part = part
 
     def take(
-        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+        self, chunk: Chunk, rows: pa.RecordBatch, indices: Indices | None, fates: Fates
     ) -> Iterator[pa.RecordBatch]:
         if len(rows):
             self.rows += len(rows)
-            column = coordinates(chunk, positions, self._part.index, self._part.ranges)
+            column = coordinates(chunk, indices, self._part.index, self._part.ranges)
             yield rows.append_column(COORDINATES, column)
 
     def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafka2hive.config.dead_letters import CLOSED, OUT_OF_RANGE
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices, Offsets
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.sql.coordinates import COORDINATES
@@ -62,7 +62,7 @@ class Parts:
         return parts.astype(np.int32)
 
 
-def marks_of(range_indexes: Positions, offsets: Positions, ranges: int) -> Marks:
+def marks_of(range_indexes: Indices, offsets: Offsets, ranges: int) -> Marks:
     """Return the sum of the offsets' hashes (splitmix64) by range, so that a lost row cannot cancel out a doubled one."""
     with np.errstate(over="ignore"):
         mixed = offsets.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -156,7 +156,7 @@ class ReceivedRows:
         self._sources = RowSources(whole.ranges)
         self._paths: list[str] = []
         self._ids: dict[str, int] = {}
-        self._counts: dict[int, Positions] = {}
+        self._counts: dict[int, Indices] = {}
         self._marks: dict[int, Marks] = {}
         self._times = PhaseTimes()
         self._data = environment.open_sink(whole.table, whole.data(new_attempt()), self._schema)
@@ -191,7 +191,7 @@ class ReceivedRows:
         ids: BucketIds = np.array(numbers, np.int32)[encoded.indices.to_numpy()]
         return ids
 
-    def _note(self, numbers: Positions, offsets: Positions, attempts: Positions) -> None:
+    def _note(self, numbers: Indices, offsets: Offsets, attempts: Indices) -> None:
         for attempt in np.unique(attempts).tolist():
             of_attempt = attempts == attempt
             counts = np.bincount(numbers[of_attempt], minlength=self._ranges)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import Indices
 
 SourceIds = npt.NDArray[np.int32]
 """The number of the topic partition per row; the rows of a row group are in the order of these numbers."""
@@ -30,12 +30,12 @@ class RowSources:
         self._numbers = {tp: number for number, tp in enumerate(topic_partitions)}
         self._by_range = np.array([self._numbers[r.topic_partition] for r in ranges], np.int32)
 
-    def ids_of_rows(self, chunk: Chunk, positions: Positions) -> SourceIds:
-        """Return the number of the topic partition of each message at `positions`."""
+    def ids_of_rows(self, chunk: Chunk, indices: Indices) -> SourceIds:
+        """Return the number of the topic partition of each message at `indices`."""
         numbers = [self._numbers[segment.range.topic_partition] for segment in chunk.segments]
-        return np.repeat(np.array(numbers, np.int32), chunk.count_by_segment(positions))
+        return np.repeat(np.array(numbers, np.int32), chunk.count_by_segment(indices))
 
-    def ids_of_ranges(self, numbers: Positions) -> SourceIds:
+    def ids_of_ranges(self, numbers: Indices) -> SourceIds:
         """Return the number of the topic partition per row; `numbers` has the index of each row's range."""
         numbers_of_rows: SourceIds = self._by_range[numbers]
         return numbers_of_rows
