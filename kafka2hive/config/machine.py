@@ -28,8 +28,7 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
     `library` is the compiled library of this environment, None if it has none.
     """
     storage, hive = service_map.storage, service_map.hive
-    sections = [storage.kerberos, hive.kerberos if hive else None, service_map.kerberos]
-    for section in dict.fromkeys(filter(None, sections)):
+    for section in _logins(service_map):
         _check_login(section)
     is_kerberised = storage.uri.startswith("hdfs:") and uses_kerberos(storage, environ)
     if is_kerberised:
@@ -43,6 +42,19 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
         raise gssapi_missing()
     if library is None and any(rule.writer.format == "avro" for rule in service_map.tables):
         raise avro_needs_library()
+
+
+def check_keytabs(service_map: ServiceMap) -> None:
+    """Raise ConfigError (`kerberos.keytab`) for the first keytab that cannot be read, or lacks its principal."""
+    for section in _logins(service_map):
+        if section.keytab is not None:
+            _check_keytab(section.keytab, section.principal)
+
+
+def _logins(service_map: ServiceMap) -> list[KerberosOptions]:
+    hive = service_map.hive
+    sections = [service_map.storage.kerberos, hive.kerberos if hive else None, service_map.kerberos]
+    return list(dict.fromkeys(filter(None, sections)))
 
 
 def gssapi_missing() -> ConfigError:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from kafka2hive import __version__
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import read_references
+from kafka2hive.config.machine import check_keytabs
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.paths.ledger import PACKS_DIRECTORY
 from kafka2hive.model.paths.path import join
@@ -105,10 +106,11 @@ def prepare(
 ) -> Iterator[PreparedApplication]:
     """Check everything on this machine and write the files to send; they are deleted at the end of the block.
 
-    Raises ConfigError (`submit.master`, `submit.hadoop_conf`, `submit.file`, `submit.pack`, `pack.unreadable`) and
-    ServiceUnavailable (`spark.start`).
+    Raises ConfigError (`submit.master`, `submit.hadoop_conf`, `submit.file`, `submit.pack`, `pack.unreadable`,
+    `kerberos.keytab`) and ServiceUnavailable (`spark.start`).
     """
     require_yarn(service_map)
+    check_keytabs(service_map)
     home = spark_home()
     if home is None:
         raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")

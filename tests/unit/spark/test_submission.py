@@ -40,6 +40,7 @@ from kafka2hive.spark.submission import (
     write_files,
 )
 from kafka2hive.storage.local import LocalFileSystem
+from tests.harness.keytabs import keytab
 from tests.harness.program import command
 
 HOME = Path("/opt/spark")
@@ -155,6 +156,23 @@ def test_a_map_with_mistakes_is_refused_here(tmp_path: Path) -> None:
     (tmp_path / "air.yaml").write_text(map_text("{master: yearn}"))
     done = command("submit", tmp_path / "air.yaml", "--pack", "p.tar.gz")
     assert (done.code, "spark.master" in done.log) == (78, True)
+
+
+def test_a_keytab_is_checked_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container would find the mistake a minute later."""
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "air.yaml").write_text(map_text(more=LOGIN))
+    arguments = ("--pack", "hdfs://n/p.tar.gz", "--print")
+    done = command("submit", tmp_path / "air.yaml", *arguments)
+    assert done.code == 78 and "[kerberos.keytab] the keytab keys/etl.keytab cannot be read" in done.log
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/etl.keytab").write_bytes(keytab("other@R"))
+    done = command("submit", tmp_path / "air.yaml", *arguments)
+    assert done.code == 78 and "has no key of etl@R" in done.log
+    (tmp_path / "keys/etl.keytab").write_bytes(keytab("etl@R"))
+    done = command("submit", tmp_path / "air.yaml", *arguments)
+    assert done.code == 0 and "spark.kerberos.keytab=keys/etl.keytab" in done.out, done.log
 
 
 def test_no_secret_is_on_the_command_line() -> None:
