@@ -55,6 +55,7 @@ GROUPS = {
             "integration/test_secure_refusals",
             "integration/test_secure_service",
         ),
+        "yarn": ("drills/test_secure_yarn", "drills/test_yarn"),
     }.items()
     for file in files
 }
@@ -68,7 +69,7 @@ LONGEST = (
     "tests/drills/test_driver_kills.py",
     "registry",
     "tests/drills/test_executor_kills.py",
-    "tests/drills/test_yarn.py",
+    "yarn",
     "tests/integration/test_dump_flights.py",
     "tests/integration/test_dead_letters_replay.py",
     "tests/integration/test_orders.py",

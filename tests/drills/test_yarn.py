@@ -4,14 +4,12 @@ The memory of executors and drivers is what docs/cluster.md tells, and YARN kill
 """
 
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psutil
 import pytest
 import yaml
 from hdfs_native import Client
@@ -20,37 +18,24 @@ from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.executor_kills import WARN, Target, strike_until
 from tests.drills.form import Form
-from tests.drills.spark_workers import command_holds, kill_executor_of
+from tests.drills.on_yarn import (
+    ATTEMPT_SECONDS,
+    EXECUTORS,
+    JARS,
+    LOOPBACK,
+    ONE_EXECUTOR,
+    application_masters,
+)
+from tests.drills.spark_workers import kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
-from tests.harness.program import PROGRAM, Running, command_as_process
-from tests.harness.sessions import is_java
+from tests.harness.program import Running, command_as_process
 from tests.services.hdfs import Hdfs
 from tests.services.jvm import OPTIONS
 from tests.services.kafka_broker import KafkaBroker
-from tests.services.spark_standalone import SPARK_HOME
 from tests.services.yarn import Yarn
 
 USER = "analyst"
 EPOCH_RECORDS = 4_000
-EXECUTORS = {
-    "spark.executor.instances": "2",
-    "spark.executor.cores": "1",
-    "spark.executor.memory": "512m",
-    "spark.executor.memoryOverhead": "768m",
-    "spark.scheduler.minRegisteredResourcesRatio": "0",  # begin with the first executor
-}
-ONE_EXECUTOR = {"spark.executor.instances": "1"}
-LOOPBACK = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
-    "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
-}
-# the jars are on every node already: this one
-JARS = {"spark.yarn.jars": f"local:{SPARK_HOME}/jars/*"}
-# an application master that fails before there is a Spark was seen to hang for minutes
-ATTEMPT_SECONDS = 900.0
-_MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +44,6 @@ def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs, form: Form) -> It
     options, folder = form.pick(OPTIONS, ()), tmp_path_factory.mktemp("yarn")
     with Yarn(folder, hdfs.site_properties, memory_mb=5120, java_options=options) as cluster:
         yield cluster
-
-
-@pytest.fixture(scope="module")
-def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `kafka2hive pack` makes of this environment."""
-    folder = tmp_path_factory.mktemp("pack")
-    subprocess.run([*PROGRAM, "pack", str(folder)], check=True)
-    [file] = folder.iterdir()
-    return file
 
 
 def submitter(yarn: Yarn) -> dict[str, str]:
@@ -84,11 +60,6 @@ def owners(files: Client, target: Target) -> set[str]:
     """Whose the tables' files and directories are."""
     places = (urlsplit(target.scenario.location(table)).path for table in target.scenario.tables)
     return {str(found.owner) for place in places for found in files.list_status(place, True)}
-
-
-def application_masters(yarn: Yarn) -> list[psutil.Process]:
-    """JVMs with the driver in cluster mode."""
-    return [found for found in yarn.containers() if is_java(found) and command_holds(found, _MASTER)]
 
 
 def strike_in_client_mode(

@@ -29,7 +29,7 @@ class Yarn(Service):
     """ResourceManager and `nodes` NodeManagers of `memory_mb` over an HDFS, given by its `site_properties`.
 
     Containers run as the user of the tests, and are killed when they use more memory than they asked for. `java_options`
-    are those of every JVM in a container.
+    are those of every JVM in a container, `server_options` those of the servers; `own`: more properties of its site file.
     """
 
     def __init__(
@@ -39,8 +39,12 @@ class Yarn(Service):
         nodes: int = 1,
         memory_mb: int = 4096,
         java_options: Sequence[str] = (),
+        server_options: Sequence[str] = (),
+        own: Mapping[str, str] | None = None,
     ) -> None:
         self._site_properties = dict(site_properties)
+        self._server_options = tuple(server_options)
+        self._own = dict(own or {})
         self._memory_mb = memory_mb
         self._java_options = " ".join(java_options)
         self.resourcemanager = ServiceProcess("resourcemanager", [], folder)
@@ -142,6 +146,7 @@ class Yarn(Service):
             "yarn.scheduler.maximum-allocation-mb": str(self._memory_mb),
             "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",  # containers start sooner
             "yarn.nm.liveness-monitor.expiry-interval-ms": "10000",
+            **self._own,
         }
         self._write(self.folder, cluster)
         self.resourcemanager.command = self._java(self.folder, 384, "resourcemanager.ResourceManager")
@@ -168,7 +173,7 @@ class Yarn(Service):
             "yarn.nodemanager.resource.cpu-vcores": "8",
             "yarn.nodemanager.vmem-check-enabled": "false",
             "yarn.nodemanager.pmem-check-enabled": "true",
-            "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,LANG,JDK_JAVA_OPTIONS",
+            "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,LANG,JDK_JAVA_OPTIONS,KRB5_CONFIG",
             "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
             "yarn.nodemanager.delete.debug-delay-sec": "600",  # what containers have logged
         }
@@ -184,7 +189,10 @@ class Yarn(Service):
 
     def _java(self, folder: Path, heap_mb: int, main: str) -> list[str]:
         opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
-        return [*java_command("yarn", heap_mb, *opened, f"-Dhadoop.home.dir={folder}"), f"{_SERVER}.{main}"]
+        # without Hadoop's native library, each file of a pack costs a process (chmod)
+        quick = "-Djdk.lang.Process.launchMechanism=VFORK"
+        options = (*opened, quick, f"-Dhadoop.home.dir={folder}", *self._server_options)
+        return [*java_command("yarn", heap_mb, *options), f"{_SERVER}.{main}"]
 
     def _launch(self) -> None:
         for process in (self.resourcemanager, *self.nodemanagers):

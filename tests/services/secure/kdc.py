@@ -18,6 +18,7 @@ _PRINCIPALS = {
     "HTTP/localhost": "",
     "hive/localhost": "",
     "kafka/localhost": "",
+    "yarn/localhost": "",
     "etl": "",
     "etl/localhost": "",
     "stranger": "",
