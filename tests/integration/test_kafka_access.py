@@ -65,7 +65,7 @@ def in_p12(broker: SecureKafka) -> dict[str, str]:
     return without(broker.mutual_tls(), "certificate", "ssl.key.") | store
 
 
-def admin(properties: Properties, seconds: float = 3.0) -> KafkaAdmin:
+def admin(properties: Properties, seconds: float = 15.0) -> KafkaAdmin:
     return KafkaAdmin(KafkaOptions(tuple(properties.items()), "kafka2hive-test"), seconds)
 
 
@@ -205,7 +205,7 @@ def test_a_workers_consumer_tells_every_refusal_with_its_code_and_reason(
         wave = [RangeRequest("db.t", offsets("t", 0, 0, 1))]
         try:
             with pytest.raises(AccessRefused) as raised:
-                list(Fetch(CountedConsumer(consumer), wave, stall_seconds=10.0))
+                list(Fetch(CountedConsumer(consumer), wave, stall_seconds=30.0))
         finally:
             consumer.close()
         return told(raised.value, case)
@@ -221,7 +221,7 @@ def test_tables_of_a_worker_that_is_refused_fail_with_the_reason_and_its_host(br
         ({"ssl.ca.location": "/only/on/the/driver.pem"}, "kafka.properties"),
     ):
         properties = tuple((broker.scram() | more).items())
-        settings = replace(task_settings("", table_settings(), stall_seconds=10.0), kafka=properties)
+        settings = replace(task_settings("", table_settings(), stall_seconds=30.0), kafka=properties)
         plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 1)),))
         (manifest,) = run_task(plan, settings)
         assert manifest.failure is not None and manifest.failure.code == code, manifest.failure

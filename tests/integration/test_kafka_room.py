@@ -36,7 +36,7 @@ from tests.services.kafka_broker import KafkaBroker
 Answer = TypeVar("Answer")
 
 
-def _eventually(ask: Callable[[], Answer], seconds: float = 60.0) -> Answer:
+def _eventually(ask: Callable[[], Answer], seconds: float = 240.0) -> Answer:
     """The first answer: a broker that has just begun, or woken up, may be late, or lead nothing for a moment."""
     deadline = time.monotonic() + seconds
     while True:
@@ -47,7 +47,7 @@ def _eventually(ask: Callable[[], Answer], seconds: float = 60.0) -> Answer:
             time.sleep(0.1)
 
 
-def _admin(broker: KafkaBroker, seconds: float = 30.0) -> KafkaAdmin:
+def _admin(broker: KafkaBroker, seconds: float = 120.0) -> KafkaAdmin:
     return KafkaAdmin(
         KafkaOptions((("bootstrap.servers", broker.bootstrap), ("fetch.min.bytes", "1")), "g"), seconds
     )
@@ -220,7 +220,7 @@ def test_a_topic_that_may_not_be_read_is_left_out_at_once(kafka_to_kill: KafkaBr
     assert admin.record_epochs({here, there}) == {here: 0}
     with pytest.raises(ServiceUnavailable, match="authorization"):
         admin.record_epochs({there})
-    assert time.monotonic() - began < 25, "it waited for the time limit of 30 s"
+    assert time.monotonic() - began < 100, "it waited for the time limit of 120 s"
 
 
 def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaBroker, unique: str) -> None:
@@ -296,8 +296,8 @@ def test_nobody_waits_for_a_broker_that_hangs(kafka_to_kill: KafkaBroker, unique
         assert time.monotonic() - began < 20
     finally:
         broker.service.resume()
-    assert _eventually(lambda: _admin(broker).latest([tp])[tp], 180).offset == 2, "the broker itself"
-    assert _eventually(lambda: admin.latest([tp])[tp], 180).offset == 2, "the client that was there before"
+    assert _eventually(lambda: _admin(broker).latest([tp])[tp]).offset == 2, "the broker itself"
+    assert _eventually(lambda: admin.latest([tp])[tp]).offset == 2, "the client that was there before"
 
 
 def test_properties_that_librdkafka_refuses_are_the_maps_fault_and_no_secret_is_told() -> None:
@@ -316,7 +316,7 @@ def test_the_demos_mock_broker_is_served_without_topic_ids() -> None:
     mock = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0})
     brokers = mock.list_topics("t", timeout=60).brokers.values()
     mock.produce("t", b"x", partition=0)
-    assert mock.flush(60) == 0
+    assert mock.flush(300) == 0
     bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
     admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", bootstrap),), "g"), 30.0)
     began = time.monotonic()

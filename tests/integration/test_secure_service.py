@@ -68,7 +68,7 @@ def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
     with Running(scenario.config) as run:
         run.wait_for_epoch()
         run.kill_driver()
-        run.wait_for_orphans(120)
+        run.wait_for_orphans(300)
     scenario.recover("--takeover")
     seen: dict[str, str] = {}
     with Running(scenario.config) as run:
@@ -76,6 +76,13 @@ def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
         seen |= {"ps": shown.in_ps(run.pid), "the UI": shown.in_the_ui(ui)}
         seen["the metrics"] = shown.page(f"http://127.0.0.1:{metrics}/metrics")
         seen["the page"] = shown.page(f"http://127.0.0.1:{metrics}/")
+        behind = {TopicPartition(unique, 0): ends_of(stored)[unique, 0]}
+        group = KafkaAdmin(KafkaOptions(tuple(secure_kafka.scram().items()), "kafka2hive-test"), 60.0)
+        run.wait_until(
+            lambda: group.group_offsets(f"kafka2hive-{unique}", list(behind)) == behind,
+            "in the group",
+            pause=1,
+        )
         assert run.terminate() == 143, run.tail()
     scenario.assert_exactly_once(stored)
     scenario.verify()
@@ -85,9 +92,6 @@ def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
     assert found.code == 0, found.out
     assert_flights_in_hive(hive, table, stored)
     hive.close()
-    group = KafkaAdmin(KafkaOptions(tuple(secure_kafka.scram().items()), "kafka2hive-test"), 60.0)
-    behind = group.group_offsets(f"kafka2hive-{unique}", [TopicPartition(unique, 0)])
-    assert behind == {TopicPartition(unique, 0): ends_of(stored)[unique, 0]}
     secret.unlink()
     seen |= {str(path): path.read_text("latin-1") for path in tmp_path.rglob("*") if path.is_file()}
     assert "spark.eventLog.dir" in seen["the UI"] and "kafka2hive_" in seen["the metrics"]

@@ -181,7 +181,7 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Start]:
             task: Task = read,
             *,
             once: bool = False,
-            stop_seconds: float = 20.0,
+            stop_seconds: float = 240.0,
             on_stop: Callable[[], None] = lambda: None,
         ) -> DumpQuery:
             query = DumpQuery(
