@@ -34,7 +34,7 @@ GROUPS = {
         "hive, to kill": (
             "drills/test_hive_troubles",
             "integration/test_hive_compared",
-            "integration/test_hive_room",
+            "integration/test_hive_client",
         ),
         "registry": (
             "integration/test_dump_avro",
@@ -45,7 +45,7 @@ GROUPS = {
             "drills/test_hdfs_troubles",
             "drills/test_namenode_failovers",
             "integration/test_services",
-            "integration/test_kafka_room",
+            "integration/test_kafka_client",
             "contract/test_hdfs_faults",
         ),
         "secured services": (

@@ -222,11 +222,11 @@ def test_every_command_line_in_a_document_has_options_that_the_command_knows(doc
         assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", rest)) <= known, line
 
 
-def test_every_room_in_the_table_of_the_architecture_is_a_folder() -> None:
+def test_every_package_in_the_table_of_the_architecture_is_a_folder() -> None:
     table = (ROOT / "docs/architecture.md").read_text().partition("## Packages")[2].partition("\n## ")[0]
-    rooms = re.findall(r"^\| `([a-z_/]+)/` \|", table, re.MULTILINE)
-    assert rooms
-    assert [room for room in rooms if not (PACKAGE / room / "__init__.py").exists()] == []
+    packages = re.findall(r"^\| `([a-z_/]+)/` \|", table, re.MULTILINE)
+    assert packages
+    assert [package for package in packages if not (PACKAGE / package / "__init__.py").exists()] == []
 
 
 def test_no_document_names_a_path_of_somebodys_machine() -> None:

@@ -18,7 +18,7 @@ def test_every_file_and_folder_that_is_named_is_there() -> None:
 
 def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_or_wait_do_not() -> None:
     assert group("tests/drills/test_damage.py::test_a") == group("tests/drills/test_damage.py::test_b")
-    assert group("tests/integration/test_hive_room.py::test_a") == group(
+    assert group("tests/integration/test_hive_client.py::test_a") == group(
         "tests/integration/test_hive_compared.py::test_b[x]"
     )
     assert group("tests/simulation/test_x.py::test_a[1]") != group("tests/simulation/test_x.py::test_a[2]")
@@ -33,7 +33,7 @@ def test_the_longest_begin_first_and_unit_tests_last() -> None:
             "tests/contract/test_a.py::test_a",
             "tests/drills/test_a.py::test_a",
             "tests/drills/test_damage.py::test_a",
-            "tests/integration/test_hive_room.py::test_a",
+            "tests/integration/test_hive_client.py::test_a",
         ],
         key=place,
     )

@@ -51,7 +51,7 @@ def test_a_module_is_as_long_as_its_idea() -> None:
     assert long == {}
 
 
-def test_the_house_has_few_rooms() -> None:
+def test_the_code_has_few_packages() -> None:
     folders = {path.parent for path in modules()}
     own = [path for path in modules() if path.name != "__init__.py"]
     assert len(folders) <= MOST_FOLDERS
