@@ -57,7 +57,7 @@ Level = Annotated[
     typer.Option(
         "--log-level",
         envvar="KAFKA2HIVE_LOG_LEVEL",
-        help="Lowest level to log; debug also logs every change of a file.",
+        help="Lowest level to log; debug also logs every change to the file system.",
     ),
 ]
 AuditLog = Annotated[
@@ -66,7 +66,7 @@ AuditLog = Annotated[
         "--audit-log",
         metavar="FILE",
         envvar="KAFKA2HIVE_AUDIT_LOG",
-        help="Append every change of a file to FILE as a JSON line.",
+        help="Append every change to the file system to FILE, as JSON lines.",
     ),
 ]
 Tables = Annotated[
