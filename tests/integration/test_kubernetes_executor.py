@@ -52,7 +52,7 @@ def executor(number: int, driver_port: int, folder: Path) -> Iterator[ServicePro
         process.kill()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_executors_that_pods_would_run_dump_exactly_and_are_replaced(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -67,7 +67,8 @@ def test_executors_that_pods_would_run_dump_exactly_and_are_replaced(
             tmp_path, unique, kafka.bootstrap, uri, [flights_table(table, unique)], spark=spark
         )
         run = stack.enter_context(Running(config))
-        run.wait_until(lambda: accepts(driver_port), "the driver's port")
+        # the port is open before the driver knows of executors
+        run.wait_until(lambda: accepts(driver_port) and run.said("the query runs"), "ready for executors")
         first = stack.enter_context(executor(1, driver_port, tmp_path))
         run.wait_until(lambda: run.epochs() > 0 or not first.is_running, "an epoch")
         assert run.epochs() > 0, first.tail()
