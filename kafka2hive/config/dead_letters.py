@@ -1,8 +1,10 @@
 """The columns and directories of the dead-letter table, which are the same for every service."""
 
 import datetime
+from functools import lru_cache
 
 from kafka2hive.config.keys import Column
+from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
 from kafka2hive.model.paths.path import join, partition_path
 
 DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
@@ -35,6 +37,17 @@ def dead_letter_path(table: str, planned_at_ms: int) -> str:
     return partition_path(((_TABLE, table), (_DAY, day.isoformat())))
 
 
+@lru_cache(1)
+def dead_letter_ends() -> BucketEnds:
+    """Return what computes when the day of a Hive partition of dead letters ends."""
+    return BucketEnds(read_bucket_path(DEAD_LETTER_PATH), "UTC")
+
+
 def dead_letter_directory(location: str, table: str) -> str:
     """Return the directory of a table's letters, below the `location` of the dead-letter table."""
-    return join(location, partition_path(((_TABLE, table),)))
+    return join(location, dead_letters_of(table))
+
+
+def dead_letters_of(table: str) -> str:
+    """Return how the Hive partitions of a table's letters begin."""
+    return partition_path(((_TABLE, table),))

@@ -121,16 +121,19 @@ class Letters:
     """The dead-letter files of a ledger, each with the bounds of event time that applied when its records were read.
 
     The caller adds snapshots newest first. They are not kept, so memory grows only with the number of files. `oldest` is the
-    epoch of the last added snapshot; `add` ignores snapshots that are not older. Three kinds of files are left out: files of
-    epochs above `through`, files that `newest` records as lost, and files that `newest` or an added newer snapshot replayed.
+    epoch of the last added snapshot; `add` ignores snapshots that are not older. Four kinds of files are left out: files of
+    epochs above `through`, files that `newest` records as lost, files that `newest` or an added newer snapshot replayed, and
+    the `expired` ones, whose partition was dropped.
     """
 
     def __init__(self, newest: Snapshot, through: float = math.inf) -> None:
         self.oldest = math.inf
+        self.expired: list[DataFile] = []
         self._through = through
         self._gone = {loss.path for loss in newest.losses} | {
             replayed_file.path for replayed_file in newest.replayed
         }
+        self._dropped = {line.partition.location: line.epoch for line in newest.dropped}
         self._newest_first: list[DataFile] = []
         self._search = BoundsSearch()
 
@@ -139,17 +142,25 @@ class Letters:
         if snapshot.epoch >= self.oldest:
             return []
         self.oldest = snapshot.epoch
-        letters = [
+        for line in snapshot.dropped:
+            self._dropped.setdefault(line.partition.location, line.epoch)
+        every = [
             file
             for file in snapshot.files
             if file.kind is FileKind.DEAD_LETTER
             and file.final not in self._gone
             and snapshot.epoch <= self._through
         ]
+        letters = [file for file in every if snapshot.epoch > self._dropped_through(file)]
+        self.expired += [file for file in every if snapshot.epoch <= self._dropped_through(file)]
         self._newest_first += letters
         self._search.add(snapshot, letters)
         self._gone |= {replayed_file.path for replayed_file in snapshot.replayed}
         return letters
+
+    def _dropped_through(self, file: DataFile) -> int:
+        """Return the newest epoch whose files at this place have expired (E2), -1 if none have."""
+        return self._dropped.get(file.hive_partition.location, -1)
 
     def oldest_first(self) -> Iterator[tuple[DataFile, EventBounds | None]]:
         """Yield the files, once all snapshots were added."""

@@ -18,6 +18,7 @@ from kafka2hive.model.paths.table_directory import (
     RetirementName,
     certificate_of_draft,
     ledger_tag,
+    letters_name,
     other_place,
 )
 from kafka2hive.model.snapshot import DroppedPartition, Snapshot
@@ -127,8 +128,8 @@ def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, succ
 
     Files of others stay, and so do the directories with such files. A call after a crash deletes the rest. Raises StorageError.
     """
-    deleted, is_clear, foreign = 0, True, list[str]()
-    for place in _places(dropped.partition):
+    deleted, is_clear, foreign, home = 0, True, list[str](), dropped.partition
+    for place in _places(home):
         present = children(ports.files, place)
         own = [child.path for child in present if is_own(child, state, dropped.epoch)]
         if not own:
@@ -139,14 +140,16 @@ def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, succ
         others = [child.path for child in present if child.path not in own]
         foreign += [path for path in others if not path.endswith("/" + success_file)]
         if not others and is_clear:
-            _delete_empty(ports, place, state.location)
+            _delete_empty(ports, place, home.location.removesuffix("/" + home.path))
     return _Emptied(deleted, is_clear, tuple(foreign))
 
 
 def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
-    """Return whether this ledger wrote the file: data of epochs up to `through`, a certificate, or a retirement's text file."""
+    """Return whether this ledger wrote the file: data or dead letters of epochs up to `through`, also hidden ones that were
+    replayed; a certificate; or a retirement's text file.
+    """
     tag = ledger_tag(state.ledger_id)
-    data, stage = DataFileName.parse(child.name) or (None, "")
+    data, stage = DataFileName.parse(letters_name(child.name)) or (None, "")
     if data is not None:
         return stage == "final" and data.ledger == tag and data.epoch <= through
     mark = (

@@ -34,6 +34,11 @@ class HivePartition:
     path: str
     location: str
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """The table and the path, which stay the same if the partition moves."""
+        return self.table, self.path
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:

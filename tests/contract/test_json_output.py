@@ -360,7 +360,7 @@ def _dead_letters() -> DeadLetterList:
         "column n expects bigint, got string",
     )
     gone = ("hdfs://namenode:8020/d/a.final", "is not there")
-    return DeadLetterList(9, 2, (group,), 1, (gone,))
+    return DeadLetterList(9, 2, (group,), 1, (gone,), 12, 3)
 
 
 def _dead_letter() -> LetterPage:

@@ -37,6 +37,10 @@ LEDGER = (
 RETENTION = (
     "partitions dropped because they expired",
     "expired files deleted",
+    "expired files of letters deleted",
+    "expired files of replayed letters deleted",
+    "letters that stay letters",
+    "letters that became rows",
     "expired partitions cleared",
     "partitions added by MSCK",
     "partitions dropped by others",

@@ -202,7 +202,8 @@ class LedgerCaller:
         owned, count = self.owned, self.world.count
         fates: dict[str, list[str]] = {"row": [], "filtered": [], "again": []}
         for record in records:
-            fates[replay_of(record, owned.next_epoch)].append(record)
+            fate = replay_of(record, owned.next_epoch, expired_before_ms=self._expired_before_ms)
+            fates[fate].append(record)
         if len(fates["again"]) == len(records):
             return None
         count["letters that became rows"] += len(fates["row"])

@@ -25,7 +25,7 @@ class Hive:
         self.stale: list[tuple[tuple[str, str], str]] = []
         """Objects that ANALYZE of somebody else has read, and will write whole."""
 
-    def others_statement(self, world: World, location: str) -> None:
+    def others_statement(self, world: World, location: str, table: str = TABLE) -> None:
         """Let a statement of somebody else begin or end: ANALYZE, MSCK REPAIR SYNC PARTITIONS, DROP PARTITION."""
         dice = world.below(4)
         keys = sorted(key for key in self.registered if self.registered[key].startswith(location + "/"))
@@ -38,7 +38,7 @@ class Hive:
             if dice == 3 and keys:
                 del self.registered[keys[world.below(len(keys))]]
                 world.count["partitions dropped by others"] += 1
-            self.repair(world, location)
+            self.repair(world, location, table)
 
     def end_analyze(self, world: World) -> None:
         """End an ANALYZE: the partition gets the location that it had at its beginning."""
@@ -47,7 +47,7 @@ class Hive:
             world.count["locations put back by others"] += self.registered[key] != where
             self.registered[key] = where
 
-    def repair(self, world: World, location: str) -> None:
+    def repair(self, world: World, location: str, table: str = TABLE) -> None:
         """MSCK REPAIR SYNC PARTITIONS: drop partitions without a directory in the table's, add those of its directories."""
         homes = {}
         for first in world.namenode.directory(location) or ():
@@ -60,9 +60,9 @@ class Hive:
                 world.count["partitions dropped by MSCK"] += 1
                 del self.registered[key]
         for path, home in homes.items():
-            if (TABLE, path) not in self.registered:
+            if (table, path) not in self.registered:
                 world.count["partitions added by MSCK"] += 1
-                self.registered[TABLE, path] = home
+                self.registered[table, path] = home
 
 
 class SimulatedMetastore:

@@ -1744,6 +1744,16 @@ MUTANTS = (
         ("    return mark is not None and mark.ledger == tag", "    return False"),
     ),
     _of_retention(
+        "replayed letters of dropped partitions stay, hidden",
+        RETENTION,
+        ("DataFileName.parse(letters_name(child.name))", "DataFileName.parse(child.name)"),
+    ),
+    _of_retention(
+        "letters of a dropped partition are replayed",
+        HISTORY,
+        ("for file in every if snapshot.epoch > self._dropped_through(file)]", "for file in every]"),
+    ),
+    _of_retention(
         "an epoch forgets what is dropped",
         EXPIRY,
         ("for each in after.dropped if each.partition not in", "for each in () if each.partition not in"),
@@ -1752,20 +1762,20 @@ MUTANTS = (
         "a pending registration is dropped, too",
         EXPIRY,
         (
-            '    reasons.update((each.path, "Hive has not confirmed it yet") for each in state.unregistered)\n',
+            '    reasons.update((each.name, "Hive has not confirmed it yet") for each in state.unregistered)\n',
             "",
         ),
     ),
     _of_retention(
         "an open partition is dropped, too",
         EXPIRY,
-        ('    reasons.update((each.partition.path, "it is not complete yet") for each in state.open)\n', ""),
+        ('    reasons.update((each.partition.name, "it is not complete yet") for each in state.open)\n', ""),
     ),
     _of_retention(
         "a partition is dropped twice",
         EXPIRY,
         (
-            '    reasons.update((each.partition.path, "it is already being dropped") for each in state.dropped)\n',
+            '    reasons.update((each.partition.name, "it is already being dropped") for each in state.dropped)\n',
             "",
         ),
     ),

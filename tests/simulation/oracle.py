@@ -94,10 +94,10 @@ def without_replayed(
                     f"epoch {snapshot.epoch} replays {one.path}, which is no letters' file any more"
                 )
             hidden = join(parent(one.path), f"_kafka2hive_{base_name(one.path)}.replayed")
-            node = world.namenode.node(hidden)
-            content = (
-                node.content if isinstance(node, FileNode) else world.namenode.retired.get(one.path, b"")
-            )
+            node, retired = world.namenode.node(hidden), world.namenode.retired
+            content = retired.get(hidden) or retired.get(one.path, b"")
+            if isinstance(node, FileNode):
+                content = node.content
             if not content:
                 raise Violation(f"epoch {snapshot.epoch} replays {one.path}, which is not hidden")
             by_record = {r: _fate(r, snapshot, closed) for r in records_in(content)}
@@ -113,7 +113,8 @@ def without_replayed(
 def _fate(record: str, snapshot: SnapshotText, closed: Mapping[tuple[int, int], int | None]) -> str:
     """Return what the epoch that replays the letter makes of it; `closed` has the bounds of late rows by its place."""
     number, offset = map(int, record.split(":"))
-    return replay_of(record, snapshot.epoch, snapshot.table, closed.get((number, offset)))
+    late_before_ms = closed.get((number, offset))
+    return replay_of(record, snapshot.epoch, snapshot.table, late_before_ms, snapshot.expired_before_ms)
 
 
 def _recover(world: World, hive: Hive, code: Production, name: str) -> LedgerCaller:

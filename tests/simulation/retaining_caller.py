@@ -5,8 +5,10 @@ from typing import Any
 from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
 from kafka2hive.model.files import HivePartition
 from tests.simulation.ledger_caller import LedgerCaller
-from tests.simulation.topic import BEGAN_MS, PERIOD_MS, PERIODS, ends_ms
-from tests.simulation.watch import Violation
+from tests.simulation.namenode import FileNode
+from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE
+from tests.simulation.topic import BEGAN_MS, PERIOD_MS, PERIODS, ends_ms, letters_end
+from tests.simulation.watch import HIDDEN, VISIBLE, Violation
 
 KEEP_SECONDS = 30.0
 FRESH_SECONDS = 300.0
@@ -30,17 +32,24 @@ class RetainingCaller(LedgerCaller):
         if self.looks or self.world.below(3) == 0:
             self.retain()
 
+    def _replay(self) -> Any:
+        dropped = any(line.partition.table == DEAD_LETTER_TABLE for line in self.owned.state.dropped)
+        return super()._replay() if dropped or not self.world.replays_late else None
+
     def retain(self, expires: bool = True) -> None:
         """Drop partitions, of which more may expire, and delete the files of those that were dropped long ago."""
         world, state, now = self.world, self.owned.state, self.world.now
-        before_ms = (
-            BEGAN_MS + (world.below(PERIODS) - PERIODS // 2) * PERIOD_MS if expires and world.below(2) else 0
-        )
+        before_ms = 0
+        if expires and world.below(
+            2
+        ):  # where letters are replayed, few rows expire: most replays would change nothing
+            periods = world.below(PERIODS) // (4 if world.replays else 1)
+            before_ms = BEGAN_MS + (periods - PERIODS // 2) * PERIOD_MS
         known = 0 if state.bounds is None else state.bounds.expired_before_ms
         before_ms = max(known, before_ms)
         kept = reasons_to_keep(state, self.owned.certified)
         expired = [
-            home for home in self._homes() if home.path not in kept and ends_ms(home.path) <= before_ms
+            home for home in self._homes() if home.name not in kept and self._has_ended(home, before_ms)
         ]
 
         def publish(change: Any) -> Any:
@@ -88,17 +97,23 @@ class RetainingCaller(LedgerCaller):
         self.owned = self.code.epoch.publish(self.ports, self.owned, update).owned
 
     def _homes(self) -> list[HivePartition]:
-        """Return the partitions with files that were ever committed and promoted, without those that are gone."""
-        places = {
-            path.rpartition("/")[0]
-            for path in self.world.namenode.promoted - self.world.namenode.retired.keys()
-        }
+        """Return the partitions of rows and dead letters with files, also hidden ones, that were ever promoted."""
         homes = []
-        for place in sorted(places):
-            path = "/".join(place.split("/")[-2:])
-            if place.startswith(self.owned.state.location + "/"):
-                homes.append(HivePartition(self.owned.state.table, path, place))
+        for place in sorted({path.rpartition("/")[0] for path in self.world.namenode.promoted}):
+            nodes = (self.world.namenode.directory(place) or {}).items()
+            table = DEAD_LETTER_TABLE if place.startswith(DEAD_LETTER_LOCATION) else self.owned.state.table
+            if any(
+                isinstance(node, FileNode) and node.content and name.endswith((*VISIBLE, HIDDEN))
+                for name, node in nodes
+            ):
+                homes.append(HivePartition(table, "/".join(place.split("/")[-2:]), place))
         return homes
+
+    def _has_ended(self, home: HivePartition, before_ms: int) -> bool:
+        """Return whether the period of rows ended by then, or the day of dead letters by the positions, which are its clock."""
+        if home.table == self.owned.state.table:
+            return ends_ms(home.path) <= before_ms
+        return before_ms > 0 and letters_end(home.path) <= min(p.end for p in self.owned.state.positions)
 
     def _check_deleted(self, deleted: set[str], absent: frozenset[HivePartition], now: float) -> None:
         """Check that the looks have met the partitions of deleted files absent, as all others did for long enough (E4).
@@ -109,7 +124,8 @@ class RetainingCaller(LedgerCaller):
             return
         for path in deleted:
             place = path.rpartition("/")[0]
-            key = (self.owned.state.table, "/".join(place.split("/")[-2:]))
+            table = DEAD_LETTER_TABLE if place.startswith(DEAD_LETTER_LOCATION) else self.owned.state.table
+            key = (table, "/".join(place.split("/")[-2:]))
             if place not in {home.location for home in absent}:
                 raise Violation(f"{path} is deleted, but no look has met its partition absent")
             if now - self.hive.met.get(key, 0.0) < KEEP_SECONDS:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
@@ -18,12 +20,13 @@ from tests.simulation.oracle import (
     check_records,
     check_tidiness,
     history,
+    without_replayed,
 )
-from tests.simulation.places import LEDGER, LOCATION
+from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, LOCATION
 from tests.simulation.schedule import STEPS, Outcome, Schedule, outcome_of
 from tests.simulation.snapshot_text import SnapshotText
-from tests.simulation.topic import ends_ms
-from tests.simulation.watch import Violation, epoch_of
+from tests.simulation.topic import ends_ms, letters_end
+from tests.simulation.watch import HIDDEN, Violation, epoch_of
 from tests.simulation.world import World
 
 MOST_CALLS = 4
@@ -40,13 +43,23 @@ class RetentionSchedule(Schedule):
 
     average = 3 * STEPS
 
+    def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
+        super().__init__(seed, code, trace)
+        self.world.replays = seed % 2 == 1
+        self.world.replays_late = seed % 4 == 1
+        if self.world.replays_late:
+            self.average = 8 * STEPS  # so that some days of letters end before the last fault
+
     def judge(self) -> None:
         """Let the oracle judge. Raises Violation."""
         judge(self.world, self.hive, self.code)
 
     def _retire(self) -> None:
         if not self.hive.down:
-            self.hive.others_statement(self.world, LOCATION)
+            if self.world.below(4):
+                self.hive.others_statement(self.world, LOCATION)
+            else:
+                self.hive.others_statement(self.world, DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE)
 
     def _caller(self, name: str, actor: Actor) -> LedgerCaller:
         caller: LedgerCaller = self.code.retaining_caller.RetainingCaller(
@@ -78,9 +91,9 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_offsets(snapshots)
     check_accounts(snapshots)
     places = check_dropped(world, snapshots)
-    files = [file for snapshot in snapshots for file in snapshot.files]
+    files, filtered = without_replayed(world, snapshots)
     check_files(world, files)
-    check_records(world, files, snapshots)
+    check_records(world, files, snapshots, filtered)
     check_certificates(world, snapshots, dropped=frozenset(places))
     check_hive(hive, [file for file in files if file.hive_partition.location not in places])
     for (table, path), where in hive.registered.items():
@@ -91,7 +104,8 @@ def judge(world: World, hive: Hive, code: Production) -> None:
 def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
     """Check each dropped partition, and return their places.
 
-    Its period had expired, no later epoch fills it, and what was deleted is of the epochs up to its line's. Periods stay expired.
+    Its period had expired, and no later epoch fills it or replays its letters. What was deleted is of epochs up to its line's.
+    Periods stay expired.
     """
     places: dict[str, int] = {}
     expired: int | None = None
@@ -103,7 +117,7 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
             )
         expired = snapshot.late_before_ms
         for line in snapshot.dropped:
-            if expired is None or ends_ms(line.partition.path) > expired:
+            if expired is None or not _has_ended(line.partition, expired, snapshot):
                 raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, only {expired} has expired")
             if line.epoch == snapshot.epoch and line.partition.path in in_use:
                 raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, which is in use")
@@ -115,14 +129,24 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
         for file in snapshot.files:
             if snapshot.epoch >= places.get(file.hive_partition.location, snapshot.epoch + 1):
                 raise Violation(f"epoch {snapshot.epoch} has {file.final}, whose partition was dropped")
+        for one in snapshot.replayed:
+            if epoch_of(one.path) <= places.get(parent(one.path), -1):
+                raise Violation(f"epoch {snapshot.epoch} replays {one.path}, whose partition was dropped")
     for path in world.namenode.retired:
-        place = path.rpartition("/")[0]
-        if DataFileName.parse(path.rpartition("/")[2]) and epoch_of(path) > places.get(place, -1):
+        place = parent(path)
+        is_data = path.endswith(HIDDEN) or DataFileName.parse(base_name(path))
+        if is_data and epoch_of(path) > places.get(place, -1):
             raise Violation(f"{path} is deleted, and was not dropped")
     for place in places:
         if left := _left(world, place):
             raise Violation(f"{place} still has {left}")
     return set(places)
+
+
+def _has_ended(home: HivePartition, expired: int, snapshot: SnapshotText) -> bool:
+    if home.table == snapshot.table:
+        return ends_ms(home.path) <= expired
+    return letters_end(home.path) <= min(position.end for position in snapshot.positions)
 
 
 def _left(world: World, place: str) -> list[str]:

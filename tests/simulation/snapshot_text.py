@@ -168,7 +168,8 @@ class SnapshotText:
     """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
 
     `paused` is the id of the order that paused the table, None if it is not paused.
-    `through` is the time up to which all was read, "-" if unknown; `late_before_ms` is the bound of late or expired rows.
+    `through` is the time up to which all was read, "-" if unknown; `late_before_ms` is the bound of late or expired rows,
+    `expired_before_ms` that of expired ones.
     """
 
     ledger_id: str
@@ -198,6 +199,7 @@ class SnapshotText:
     paused: str | None
     through: str
     late_before_ms: int | None
+    expired_before_ms: int | None
     replayed: tuple[ToldReplay, ...]
     replaying: ToldProgress | None
     closed_through: str
@@ -253,6 +255,7 @@ def read_snapshot(data: bytes) -> SnapshotText:
         paused=paused[0] if paused else None,
         through=next((line["through"] for line in lines["tracking"]), "-"),
         late_before_ms=_closed_before_ms(lines["bounds"]),
+        expired_before_ms=next((line.get("expired_before_ms") for line in lines["bounds"]), None),
         dropped=tuple(
             ToldDropped(_partition(line), line["epoch"], line["gone_since"]) for line in lines["dropped"]
         ),

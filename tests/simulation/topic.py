@@ -16,6 +16,9 @@ BEGAN_MS = 1_763_711_324_000
 PERIODS, PERIOD_MS = 101, 2_000
 """The periods of partitions end in no order, half of them before a schedule begins: at so many times, so many ms apart."""
 
+LETTERS_OFFSETS = 22
+"""A dead letter's day has so many offsets of a topic partition: in the simulation, they are the clock of dead letters."""
+
 RECORD_BYTES = 6_000_000
 """The size that the planner is given: so large that a few records fill a task, and an epoch has several tasks."""
 
@@ -38,8 +41,13 @@ def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> Hive
 
 def letters_place(offset: int, table: str) -> HivePartition:
     """Return the partition of a dead letter."""
-    path = f"source_table={table}/dt={offset // 22}"
+    path = f"source_table={table}/dt={offset // LETTERS_OFFSETS}"
     return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
+
+
+def letters_end(path: str) -> int:
+    """Return the offset at which the day of a dead letters' partition ends: that of all later letters is another one."""
+    return (int(path.rpartition("=")[2]) + 1) * LETTERS_OFFSETS
 
 
 def ends_ms(path: str) -> int:
@@ -63,13 +71,21 @@ def row_place_of(number: int, offset: int, table: str = TABLE) -> HivePartition:
     return HivePartition(table, path, join(location_of(table), path))
 
 
-def replay_of(record: str, epoch: int, table: str = TABLE, late_before_ms: int | None = None) -> str:
+def replay_of(
+    record: str,
+    epoch: int,
+    table: str = TABLE,
+    late_before_ms: int | None = None,
+    expired_before_ms: int | None = None,
+) -> str:
     """Return what a letter becomes if `epoch` replays it: it depends on the epoch, so that a map may mend or miss it.
 
-    A late one stays a letter, by the bound of the epoch that read it.
+    A late one stays a letter, by the bound of the epoch that read it; an expired one, by the bound of the one that replays it.
     """
     number, offset = map(int, record.split(":"))
-    if is_late(number, offset, table, late_before_ms):
+    if is_late(number, offset, table, late_before_ms) or is_late(number, offset, table, expired_before_ms):
+        return "again"
+    if expired_before_ms is not None and ends_ms(row_place_of(number, offset).path) <= expired_before_ms:
         return "again"
     return ("row", "again", "row", "filtered")[(number + offset + epoch) % 4]
 

@@ -8,7 +8,7 @@ from kafka2hive.model.paths.ledger import Generation, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, parent
 from tests.oracle.ledger_text import objects_of
 from tests.simulation.namenode import FileNode, NameNode, Node
-from tests.simulation.places import LEDGER, LEDGERS, LOCATION, WAREHOUSE
+from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, LEDGERS, LOCATION, WAREHOUSE
 
 HIDDEN = ".replayed"
 """The end of the name of a hidden file of replayed letters."""
@@ -68,6 +68,8 @@ class WatchedNameNode(NameNode):
         if isinstance(node, FileNode) and node.content and self._has_expired(path):
             self.retired[path] = node.content
             self.count["expired files deleted"] += 1
+            self.count["expired files of letters deleted"] += path.startswith(DEAD_LETTER_LOCATION)
+            self.count["expired files of replayed letters deleted"] += path.endswith(HIDDEN)
             return super().delete(path)
         junk = isinstance(node, FileNode) and not node.content and path.startswith(LEDGERS)
         done = super().delete(path)
@@ -76,7 +78,7 @@ class WatchedNameNode(NameNode):
         if (
             done
             and not junk
-            and path.endswith(VISIBLE)
+            and path.endswith((*VISIBLE, HIDDEN))
             and path.startswith((WAREHOUSE, LEDGERS))
             and "/init-" not in path
         ):
@@ -212,7 +214,7 @@ class WatchedNameNode(NameNode):
 
     def _has_expired(self, path: str) -> bool:
         """Return whether a committed snapshot says that the file's partition was dropped, and is not in Hive any more (E4)."""
-        if not (path.startswith(LOCATION) and path.endswith(VISIBLE)):
+        if not (path.startswith((LOCATION, DEAD_LETTER_LOCATION)) and path.endswith((*VISIBLE, HIDDEN))):
             return False
         return any(
             line["location"] == parent(path) and epoch_of(path) <= line["epoch"] and line["gone_since"]

@@ -43,6 +43,8 @@ class World:
         self.zones: tuple[str, ...] = ()
         self.uncertifiable = ""
         self.replays = False
+        self.replays_late = False
+        """Whether letters are replayed only while some of them are being dropped."""
         self.step = 0
         self.keep_seconds = 0.0
         """How long locations of moved partitions must be right until their early files are deleted."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
     """Return one line per source table, topic and reason, with one example."""
-    if not result.groups and not result.not_read:
+    if not result.groups and not result.not_read and not result.expired:
         return render(screen, [f"service {service}: no dead letters"])
     parts: list[RenderableType] = []
     table = grid("count", "table", "topic", "reason", "for example", right=("count",))
@@ -30,6 +30,11 @@ def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
     parts.append(f"{counted(result.letters, 'dead letter')} in {counted(result.files, 'file')}")
     if result.more_groups:
         parts.append(f"{result.more_groups} more lines (--limit)")
+    if result.expired:
+        files = counted(result.expired_files, "file")
+        parts.append(
+            f"{counted(result.expired, 'dead letter')} in {files} expired, and cannot be replayed any more"
+        )
     parts += [Text(f"not read: {path} {why}", style="yellow") for path, why in result.not_read]
     return render(screen, parts)
 
@@ -114,6 +119,8 @@ def list_document(service: str, result: DeadLetterList) -> Document:
         groups=groups,
         more_groups=result.more_groups,
         not_read=[{"path": path, "why": why} for path, why in result.not_read],
+        expired=result.expired,
+        expired_files=result.expired_files,
     )
 
 

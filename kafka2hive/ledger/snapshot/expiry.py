@@ -13,22 +13,24 @@ class NotExpired(ValueError):
     """A draft would drop a partition that is in use, or fill or clear a dropped one: a bug. The draft is never committed."""
 
 
-def reasons_to_keep(state: Snapshot, certified: frozenset[HivePartition] | None = None) -> Mapping[str, str]:
-    """Return why partitions must not be dropped yet, by path.
+def reasons_to_keep(
+    state: Snapshot, certified: frozenset[HivePartition] | None = None
+) -> Mapping[tuple[str, str], str]:
+    """Return why partitions, also those of its dead letters, must not be dropped yet, by table and path.
 
     Each of these reasons ends by itself, or after an operator's decision. `certified` are the partitions whose certificates of
     `state` are in place, None if that is not known.
     """
-    reasons: dict[str, str] = {}
-    reasons.update((each.path, "Hive has not confirmed it yet") for each in state.unregistered)
-    reasons.update((each.partition.path, "it is not complete yet") for each in state.open)
-    reasons.update((each.partition.path, "it is not compacted yet") for each in state.early)
-    reasons.update((each.partition.path, "its small files are not deleted yet") for each in state.moved)
-    reasons.update((each.partition.path, "its small files are not deleted yet") for each in state.retired)
+    reasons: dict[tuple[str, str], str] = {}
+    reasons.update((each.name, "Hive has not confirmed it yet") for each in state.unregistered)
+    reasons.update((each.partition.name, "it is not complete yet") for each in state.open)
+    reasons.update((each.partition.name, "it is not compacted yet") for each in state.early)
+    reasons.update((each.partition.name, "its small files are not deleted yet") for each in state.moved)
+    reasons.update((each.partition.name, "its small files are not deleted yet") for each in state.retired)
     if certified is not None:
         withdrawn = {each.partition for each in state.certificates} - certified
-        reasons.update((each.path, "its certificate is not written yet") for each in withdrawn)
-    reasons.update((each.partition.path, "it is already being dropped") for each in state.dropped)
+        reasons.update((each.name, "its certificate is not written yet") for each in withdrawn)
+    reasons.update((each.partition.name, "it is already being dropped") for each in state.dropped)
     return reasons
 
 
@@ -42,8 +44,8 @@ def bounds_after(state: Snapshot, change: Expiry) -> EventBounds | None:
 def with_expiry(after: Snapshot, change: Expiry) -> Snapshot:
     """Return `after` with its dropped partitions. Its bounds must be set already. Raises NotExpired."""
     kept = reasons_to_keep(after)
-    if refused := sorted(each.path for each in change.dropped if each.path in kept):
-        raise NotExpired(f"{after.table}: {refused[0]} cannot be dropped: {kept[refused[0]]}")
+    if refused := sorted(each.name for each in change.dropped if each.name in kept):
+        raise NotExpired(f"{after.table}: {refused[0][1]} cannot be dropped: {kept[refused[0]]}")
     if change.dropped and not after.expired_before_ms:
         raise NotExpired(f"{after.table}: {min(change.dropped)} is dropped, but nothing has expired")
     gone = {each.partition for each in after.dropped if each.gone_since}
@@ -63,15 +65,18 @@ def _after_look(each: DroppedPartition, change: Expiry) -> DroppedPartition:
 
 
 def refuse_filled(after: Snapshot) -> None:
-    """Raise TableError if the epoch has data files for a dropped partition: they would be hidden, and never deleted.
+    """Raise TableError if the epoch has files for a dropped partition: they would be hidden, and never deleted.
 
-    This happens only if the map's time zone was changed, so that a period that had expired ends later now.
+    This happens to rows only if the map's time zone was changed, so that a period that had expired ends later now; to dead
+    letters only if the clock has gone back by more than `retain`.
     """
-    paths = {each.partition.path for each in after.dropped}
-    for file in after.files if paths else ():
-        if file.kind is not FileKind.DEAD_LETTER and file.hive_partition.path in paths:
+    names = {each.partition.name for each in after.dropped}
+    for file in after.files if names else ():
+        if file.hive_partition.name in names:
+            is_letters = file.kind is FileKind.DEAD_LETTER
+            cause = "correct this machine's clock" if is_letters else "undo the change of bucket.zone"
             raise TableError(
                 "retain.filled",
                 f"{after.table}: {file.final} is for a dropped partition, whose files are being deleted",
-                "undo the change of bucket.zone, or wait until the partition's files are deleted; the records stay in Kafka",
+                f"{cause}, or wait until the partition's files are deleted; the records stay in Kafka",
             )

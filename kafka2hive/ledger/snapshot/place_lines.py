@@ -82,5 +82,5 @@ DROPPED = Line(
     doc="an expired Hive partition whose files, of epochs up to `epoch`, are deleted once Hive does not have it",
     note="""`gone_since` is the time since which no look has found the partition in Hive; it is empty before that.
 The line ends when a listing of the partition's places shows that all these files are deleted.
-No later epoch has data files for a partition with this line.""",
+No later epoch has files for a partition with this line.""",
 )

@@ -13,6 +13,7 @@ EARLY_PLACES = "_open"
 """The directory in which partitions wait for compaction. Hive reads it only through the locations of these partitions."""
 RESET_ASIDE = "_kafka2hive_reset"
 REPLAYED = ".replayed"
+_HIDDEN = "_kafka2hive_"
 _DATA_FILE = re.compile(
     r"(?P<slug>.{1,80})_task_(?P<task>[0-9]{1,18})-(?P<ledger>[0-9a-f]{8})"
     r"-g(?P<generation>[0-9]{6,18})-e(?P<epoch>[0-9]{6,18})"
@@ -176,7 +177,13 @@ def hidden_letters(final: str) -> str:
 
     The name does not match that of a data file, so listings do not take it for a data file.
     """
-    return join(parent(final), f"_kafka2hive_{base_name(final)}{REPLAYED}")
+    return join(parent(final), f"{_HIDDEN}{base_name(final)}{REPLAYED}")
+
+
+def letters_name(name: str) -> str:
+    """Return the visible name of a dead-letter file that `hidden_letters` has hidden; any other name is returned unchanged."""
+    is_hidden = name.startswith(_HIDDEN) and name.endswith(REPLAYED)
+    return name.removeprefix(_HIDDEN).removesuffix(REPLAYED) if is_hidden else name
 
 
 def reset_aside(directory: str, uuid: str) -> str:

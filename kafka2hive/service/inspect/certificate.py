@@ -230,7 +230,9 @@ class _Partition:
         routed = routed_by_ledgers(self.wiring, [self.view.state]).get(self.name.table)
 
         def has_expired(state: Snapshot) -> bool:
-            return routed is not None and bool(expired_among(routed.rule, state, [self.name.path]))
+            return routed is not None and bool(
+                expired_among(routed.rule, state, [(self.name.table, self.name.path)])
+            )
 
         if not has_expired(self.view.state):
             return None
@@ -238,7 +240,8 @@ class _Partition:
         return self._gone(self._drop(chain([self.view.state], takewhile(has_expired, snapshots))))
 
     def _drop(self, snapshots: Iterable[Snapshot]) -> PartitionDrop | None:
-        return next((drop for path, drop in partition_drops(snapshots) if path == self.name.path), None)
+        wanted = (self.name.table, self.name.path)
+        return next((drop for home, drop in partition_drops(snapshots) if home.name == wanted), None)
 
     def _gone(self, drop: PartitionDrop | None) -> PartitionReport:
         completion = Completion.EXPIRED if drop is None else Completion.DROPPED

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka2hive.ledger.history import final_snapshots, letter_files
+from kafka2hive.ledger.history import Letters, final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
@@ -24,6 +24,7 @@ from kafka2hive.service.tables.ledgers import each_ledger, ledger_tables, readab
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound
 
+_SHOWN = 3
 _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 
 
@@ -44,7 +45,7 @@ class DeadLetterList:
     """The numbers of dead letters and files, and the groups of letters, the most frequent first, up to a limit.
 
     `more_groups` is the number of groups beyond the limit. `not_read` has the paths of files that are missing or damaged,
-    each with the reason.
+    each with the reason. `expired` and `expired_files` count what retention has dropped; the other numbers leave it out.
     """
 
     letters: int
@@ -52,6 +53,8 @@ class DeadLetterList:
     groups: tuple[LetterGroup, ...]
     more_groups: int = 0
     not_read: tuple[tuple[str, str], ...] = ()
+    expired: int = 0
+    expired_files: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,9 @@ def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLett
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table).
     """
-    return count_letters(wiring, _files(wiring, table, lambda _file: True), limit)
+    expired: list[DataFile] = []
+    result = count_letters(wiring, _files(wiring, table, lambda _file: True, expired), limit)
+    return replace(result, expired=sum(file.rows for file in expired), expired_files=len(expired))
 
 
 def count_letters(wiring: Wiring, files_of: Iterable[tuple[str, DataFile]], limit: int) -> DeadLetterList:
@@ -126,9 +131,12 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
     """
     letters: list[Letter] = []
     not_read: list[tuple[str, str]] = []
-    for source, file in _files(
-        wiring, table, lambda file: place is None or any(map(place.is_in, file.ranges))
-    ):
+    expired: list[DataFile] = []
+
+    def may_hold(file: DataFile) -> bool:
+        return place is None or any(map(place.is_in, file.ranges))
+
+    for source, file in _files(wiring, table, may_hold, expired):
         rows = _rows(wiring, file, None, not_read)
         if rows is not None and place is not None:
             rows = rows.filter(_is_at(rows, place))
@@ -138,6 +146,7 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
             return LetterPage(tuple(letters[:limit]), more=True)
     if not letters:
         gone = f"; not read: {', '.join(f'{path} ({why})' for path, why in not_read)}" if not_read else ""
+        gone += f"; expired: {', '.join(file.final for file in expired[:_SHOWN])}" if expired else ""
         raise ConfigError(
             "usage.no_dead_letter",
             f"service {wiring.map.service} has no dead letter of {place or table}{gone}",
@@ -148,11 +157,12 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
 
 
 def _files(
-    wiring: Wiring, only: str | None, wanted: Callable[[DataFile], bool]
+    wiring: Wiring, only: str | None, wanted: Callable[[DataFile], bool], expired: list[DataFile]
 ) -> Iterator[tuple[str, DataFile]]:
     """Yield each dead-letter file of finalised epochs with its source table, a table's newest epoch first.
 
-    Files that are recorded as lost, and those whose letters were replayed, are left out.
+    Files that are recorded as lost, and those whose letters were replayed, are left out. Those that retention has dropped are
+    added to `expired` instead.
     """
     paths = ledger_tables(wiring)
     for _, error in unknown_tables(wiring, [only] if only is not None else [], [p.table for p in paths]):
@@ -161,8 +171,10 @@ def _files(
     def of_table(view: View) -> Iterator[tuple[str, DataFile]]:
         if view.state.service != wiring.map.service:
             return
-        finals = final_snapshots(wiring.ports.files, view.paths, view.directory)
-        yield from ((view.paths.table, file) for file in letter_files(view.state, finals) if wanted(file))
+        letters = Letters(view.state)
+        for snapshot in final_snapshots(wiring.ports.files, view.paths, view.directory):
+            yield from ((view.paths.table, file) for file in letters.add(snapshot) if wanted(file))
+        expired.extend(filter(wanted, letters.expired))
 
     return readable(each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table))
 

@@ -355,9 +355,8 @@ def _retention(
     retain = None if rule is None else rule.retain
     if retain is None and not state.expired_before_ms:
         return None
-    names = {each.partition.path for each in state.dropped}
-    names |= {each.path for each in state.unregistered if each.table != state.table}
-    reasons = {path: why for path, why in reasons_to_keep(state).items() if path not in names}
+    names = {each.partition.name for each in state.dropped}
+    reasons = {name: why for name, why in reasons_to_keep(state).items() if name not in names}
     expired = [] if rule is None else expired_among(rule, state, sorted(reasons))
     dropped = tuple(
         DroppedFiles(line.partition, PartitionDrop(line.epoch, line.gone_since)) for line in state.dropped
@@ -368,7 +367,7 @@ def _retention(
         dropped=tuple(wiring.ports.concurrency.map(partial(_counted, wiring, state), dropped))
         if count_files
         else dropped,
-        waits=tuple((path, reasons[path]) for path in expired),
+        waits=tuple((name[1], reasons[name]) for name in expired),
     )
 
 

@@ -9,7 +9,7 @@ from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.retention import KEEP_SECONDS
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName
@@ -67,12 +67,12 @@ class PartitionDrop:
         return "" if since is None else utc_text(since + KEEP_SECONDS)
 
 
-def partition_drops(snapshots: Iterable[Snapshot]) -> Iterator[tuple[str, PartitionDrop]]:
-    """Yield the dropped Hive partitions of `snapshots`, which come newest first, by path. The first of each path counts."""
+def partition_drops(snapshots: Iterable[Snapshot]) -> Iterator[tuple[HivePartition, PartitionDrop]]:
+    """Yield the dropped Hive partitions of `snapshots`, which come newest first. The first of each counts."""
     deleted_at = ""
     for snapshot in snapshots:
         for line in snapshot.dropped:
-            yield line.partition.path, PartitionDrop(line.epoch, line.gone_since, deleted_at)
+            yield line.partition, PartitionDrop(line.epoch, line.gone_since, deleted_at)
         deleted_at = snapshot.written_at
 
 
@@ -148,14 +148,14 @@ def _not_begun(
 
 
 def _with_drops(answer: PlaceAnswer, snapshots: list[Snapshot]) -> PlaceAnswer:
-    """Return the answer with the drops of its data files' partitions."""
-    data: dict[str, list[DataFile]] = {}
+    """Return the answer with the drops of its files' partitions."""
+    files: dict[tuple[str, str], list[DataFile]] = {}
     for file in answer.files:
-        if file.kind is not FileKind.DEAD_LETTER:
-            data.setdefault(file.hive_partition.path, []).append(file)
+        files.setdefault(file.hive_partition.name, []).append(file)
     drops: dict[str, PartitionDrop] = {}
-    for path, drop in partition_drops(snapshots):
-        drops.update({f.final: drop for f in data.get(path, ()) if f.final not in drops and _is_in(f, drop)})
+    for home, drop in partition_drops(snapshots):
+        of_home = files.get(home.name, ())
+        drops.update({f.final: drop for f in of_home if f.final not in drops and _is_in(f, drop)})
     return replace(answer, drops=drops)
 
 

@@ -27,9 +27,13 @@ class DroppedLooked:
 
 @dataclass(slots=True)
 class DroppedPartitions:
-    """The dropped partitions of all tables, and when each is looked for next (monotonic seconds). Callers must hold a lock."""
+    """The dropped partitions of all tables, and when each is looked for next (monotonic seconds). Callers must hold a lock.
+
+    Those of a table's dead letters are partitions of another Hive table, so `_owner` has the table of each.
+    """
 
     _is_gone: dict[str, Mapping[HivePartition, bool]] = field(default_factory=dict)
+    _owner: dict[HivePartition, str] = field(default_factory=dict)
     _next_look: dict[HivePartition, float] = field(default_factory=dict)
 
     def replace(self, table: str, is_gone: Mapping[HivePartition, bool]) -> bool:
@@ -43,7 +47,9 @@ class DroppedPartitions:
         self._is_gone[table] = is_gone
         for home in before.keys() - is_gone.keys():
             self._next_look.pop(home, None)
+            self._owner.pop(home, None)
         for home, gone in is_gone.items():
+            self._owner[home] = table
             if home not in before or (before[home] and not gone):
                 self._next_look[home] = -math.inf
         return True
@@ -56,7 +62,7 @@ class DroppedPartitions:
     def take(self, now: float) -> dict[HivePartition, bool]:
         """Return at most SLICE partitions whose look is due, each with whether it is recorded as gone, and set the next look."""
         due = sorted(home for home, when in self._next_look.items() if when <= now)[:SLICE]
-        taken = {home: self._is_gone[home.table][home] for home in due}
+        taken = {home: self._is_gone[self._owner[home]][home] for home in due}
         for home, gone in taken.items():
             self._next_look[home] = now + (LATER_SECONDS if gone else SOON_SECONDS)
         return taken
@@ -67,6 +73,17 @@ class DroppedPartitions:
         for home, when in self._next_look.items():
             if when <= now or when >= now + LATER_SECONDS:
                 self._next_look[home] = soon
+
+    def by_table(self, look: DropLook, at: float) -> list[DroppedLooked]:
+        """Split the result of a look that began `at` by table. Partitions that were forgotten in the meantime are left out."""
+        owners = {home: self._owner.get(home) for home in (*look.gone, *look.present, *look.refused)}
+        events = []
+        for table in sorted({owner for owner in owners.values() if owner is not None}):
+            gone = frozenset(home for home in look.gone if owners[home] == table)
+            present = frozenset(home for home in look.present if owners[home] == table)
+            refused = {home: why for home, why in look.refused.items() if owners[home] == table}
+            events.append(DroppedLooked(table, DropLook(gone, present, refused), at))
+        return events
 
 
 def look_and_drop(
@@ -82,14 +99,3 @@ def look_and_drop(
     if to_drop and looks[0].outage is None:
         looks.append(drop_from_hive(metastore, to_drop))
     return looks, next((look.outage for look in looks if look.outage is not None), None)
-
-
-def by_table(look: DropLook, at: float) -> list[DroppedLooked]:
-    """Split the result of a look that began `at` by table."""
-    events = []
-    for table in sorted({home.table for home in (*look.gone, *look.present, *look.refused)}):
-        gone = frozenset(home for home in look.gone if home.table == table)
-        present = frozenset(home for home in look.present if home.table == table)
-        refused = {home: why for home, why in look.refused.items() if home.table == table}
-        events.append(DroppedLooked(table, DropLook(gone, present, refused), at))
-    return events

@@ -1,16 +1,16 @@
-"""The partitions of a table that have expired, by the map's `retain`: rules E1 and E2 of docs/protocol.md."""
+"""The expired partitions of a table and of its dead letters, by the map's `retain`: rules E1 and E2 of docs/protocol.md."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from kafka2hive.config.dead_letters import DEAD_LETTER_PARTITIONS, dead_letter_ends, dead_letters_of
 from kafka2hive.config.keys import TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
 from kafka2hive.ledger.retention import is_own
 from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.paths.table_directory import DataFileName
+from kafka2hive.model.paths.table_directory import DataFileName, letters_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted, utc_text
 from kafka2hive.service.tables.ledgers import no_answer_about
@@ -24,7 +24,7 @@ _SLICE = 200
 
 @dataclass(frozen=True, slots=True)
 class ExpiredPartition:
-    """A Hive partition whose period has expired, with its data files at its home.
+    """A Hive partition whose period has expired, with its files of rows or dead letters at its home.
 
     `waits` says why the partition cannot be dropped now, for example because it is already being dropped; "" if it can. `foreign`
     is the number of files there that others wrote; the partition waits if there are any.
@@ -60,7 +60,7 @@ class Expired:
         certified: frozenset[HivePartition] | None = None,
         most: float = math.inf,
     ) -> "Expired":
-        """List the homes of the table's partitions, until `most` of them may be dropped.
+        """List the homes of the table's partitions and of those of its dead letters, until `most` of them may be dropped.
 
         `certified` is as in reasons_to_keep. Raises ServiceUnavailable.
         """
@@ -69,10 +69,9 @@ class Expired:
             return Expired(0, ())
         kept = reasons_to_keep(state, certified)
         try:
-            expired = [
-                (HivePartition(state.table, path, f"{state.location}/{path}"), kept.get(path, ""))
-                for path in _expired_paths(wiring, rule, state.location, before_ms)
-            ]
+            places = _places_of_rows(rule, state), _places_of_letters(wiring, state)
+            ended = [each for kind in places for each in _ended(wiring, kind, before_ms)]
+            expired = [(home, kept.get(home.name, "")) for _, home in sorted(ended)]
             found: list[ExpiredPartition] = []
             while expired and sum(not each.waits for each in found) < most:
                 listed, expired = expired[:_SLICE], expired[_SLICE:]
@@ -83,29 +82,49 @@ class Expired:
         return Expired(before_ms, tuple(found), sum(not why for _, why in expired))
 
 
-def _expired_paths(wiring: Wiring, rule: TableRule, location: str, before_ms: int) -> Sequence[str]:
-    """Return the paths of partitions with a directory whose period ended at or before `before_ms`, the earliest end first.
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where partitions of periods are: `levels` below `root`, a path in a Hive table ("" for all of the table)."""
+
+    table: str
+    location: str
+    levels: tuple[str, ...]
+    ends: BucketEnds
+    root: str = ""
+
+
+def _places_of_rows(rule: TableRule, state: Snapshot) -> _Places:
+    path = read_bucket_path(rule.bucketing.path)
+    return _Places(state.table, state.location, path.names, BucketEnds(path, rule.bucketing.zone))
+
+
+def _places_of_letters(wiring: Wiring, state: Snapshot) -> _Places:
+    letters = wiring.map.dead_letters
+    levels = tuple(column.name for column in DEAD_LETTER_PARTITIONS[1:])
+    root = dead_letters_of(state.table)
+    return _Places(letters.table, letters.location, levels, dead_letter_ends(), root)
+
+
+def _ended(wiring: Wiring, places: _Places, before_ms: int) -> list[tuple[int, HivePartition]]:
+    """Return the partitions with a directory whose period ended at or before `before_ms`, each with that end.
 
     Directories that have only later periods below them, or whose level has another name, are not listed. Raises StorageError.
     """
-    bucket_path = read_bucket_path(rule.bucketing.path)
-    ends = BucketEnds(bucket_path, rule.bucketing.zone)
-    paths = [""]
-    for level in bucket_path.names:
+    location, paths = places.location, [places.root]
+    for level in places.levels:
         directories = [f"{location}/{path}" if path else location for path in paths]
         listings = wiring.ports.concurrency.map(partial(children, wiring.ports.files), directories)
         below = (
-            child
+            child.path[len(location) + 1 :]
             for listing in listings
             for child in listing
             if child.is_directory and child.name.startswith(f"{level}=")
         )
-        paths = [
-            path for child in below if ends.may_have_ended(path := child.path[len(location) + 1 :], before_ms)
-        ]
-    ended = ((ends.end_ms(path), path) for path in paths)
+        paths = [path for path in below if places.ends.may_have_ended(path, before_ms)]
     return [
-        path for _, path in sorted((end, path) for end, path in ended if end is not None and end <= before_ms)
+        (end, HivePartition(places.table, path, f"{location}/{path}"))
+        for path in paths
+        if (end := places.ends.end_ms(path)) is not None and end <= before_ms
     ]
 
 
@@ -114,7 +133,9 @@ def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str])
     partition, waits = expired
     present = children(wiring.ports.files, partition.location)
     data = [
-        child for child in present if DataFileName.parse(child.name) and is_own(child, state, state.epoch)
+        child
+        for child in present
+        if DataFileName.parse(letters_name(child.name)) and is_own(child, state, state.epoch)
     ]
     foreign = [] if waits else [child for child in present if _is_foreign(child, state)]
     if not data and not waits:

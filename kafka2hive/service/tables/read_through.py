@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from kafka2hive.config.dead_letters import dead_letter_ends
 from kafka2hive.config.keys import Bucketing, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.model.offsets import TopicPartition
@@ -77,17 +78,24 @@ def expired_before(rule: TableRule, state: Snapshot, now_ms: int) -> int:
     return max(state.expired_before_ms, min(now_ms, state.newest_ms) - round(rule.retain * 1000))
 
 
-def expired_among(rule: TableRule, state: Snapshot, hive_partitions: Iterable[str]) -> list[str]:
-    """Return the paths of those Hive partitions whose periods have expired by the bound in the ledger (E1)."""
+def expired_among(
+    rule: TableRule, state: Snapshot, names: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return those Hive partitions whose periods have expired by the bound in the ledger (E1).
+
+    `names` has the table and path of each; those of another table hold the dead letters of a day.
+    """
     path = read_bucket_path(rule.bucketing.path)
-    if not state.expired_before_ms or period_of(path) is None:
+    if not state.expired_before_ms:
         return []
-    ends = BucketEnds(path, rule.bucketing.zone)
-    return [
-        name
-        for name in hive_partitions
-        if (end := ends.end_ms(name)) is not None and end <= state.expired_before_ms
-    ]
+    of_table = None if period_of(path) is None else BucketEnds(path, rule.bucketing.zone)
+    expired = []
+    for name in names:
+        ends = of_table if name[0] == state.table else dead_letter_ends()
+        end = None if ends is None else ends.end_ms(name[1])
+        if end is not None and end <= state.expired_before_ms:
+            expired.append(name)
+    return expired
 
 
 def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:

@@ -15,7 +15,7 @@ from kafka2hive.ledger.register import RegistrationResult, keep_locations, regis
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable, Partitions
-from kafka2hive.service.tables.dropped import DroppedLooked, DroppedPartitions, by_table, look_and_drop
+from kafka2hive.service.tables.dropped import DroppedLooked, DroppedPartitions, look_and_drop
 from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked
 from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Background, Clock, Thread
@@ -196,7 +196,7 @@ class Registrar:
             if outage is not None:
                 log.debug("dropped partitions are looked for again later: %s", outage)
                 self._dropped.postpone(now)
-            self._events += [event for look in looks for event in by_table(look, at)]
+            self._events += [event for look in looks for event in self._dropped.by_table(look, at)]
             return self._dropped.next_look <= now
 
     def keep_locations(self) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from kafka2hive.model.files import FileKind
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.verify.result import Finding, of_epoch
 
@@ -25,7 +24,6 @@ def audit_dropped(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         if not known[home].gone_since:
             text = f"epoch {after.epoch} says that its files are deleted, but Hive may still have had it"
             yield Finding(_CODE, home.location, text)
-    paths = {home.path for home in lines}
-    filled = {f.hive_partition.path for f in after.files if f.kind is not FileKind.DEAD_LETTER}
-    for path in sorted(paths & filled):
-        yield of_epoch(after, _CODE, f"it has data files for {path}, which was dropped")
+    filled = {file.hive_partition.name for file in after.files}
+    for _, path in sorted({home.name for home in lines} & filled):
+        yield of_epoch(after, _CODE, f"it has files for {path}, which was dropped")

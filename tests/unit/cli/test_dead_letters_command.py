@@ -19,7 +19,7 @@ from kafka2hive.ledger.history import Letters
 from kafka2hive.ledger.inbox import Inbox, ReplayLetters
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
-from kafka2hive.ledger.snapshot.change import FirstPositions
+from kafka2hive.ledger.snapshot.change import Expiry, FirstPositions, RegistrationUpdate
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileKind
@@ -127,6 +127,33 @@ def test_dead_letters_are_counted_by_reason_each_with_a_place_to_look_at(dumped:
     }
     text = invoke("dead-letters", "list", "-c", str(dumped.map)).stdout
     assert "json.type" in text and "5 dead letters in 2 files" in text
+
+
+def expire_letters(dumped: Dumped) -> None:
+    """Drop the Hive partitions of all dead letters, as retention does; their files are still there."""
+    wiring = wire(load_map(str(dumped.map), {}))
+    location = wiring.map.tables[0].location
+    request = StartRequest(wiring.paths(TABLE), lambda: None, Owners(new_owner), location)
+    owned = start(wiring.ports, request).owned
+    letters = {each for each in owned.state.unregistered if each.table == wiring.map.dead_letters.table}
+    registered = RegistrationUpdate(registered=frozenset(owned.state.unregistered))
+    owned = publish(wiring.ports, owned, registered).owned
+    publish(wiring.ports, owned, Expiry(expired_before_ms=1, dropped=frozenset(letters)))
+
+
+def test_dead_letters_that_have_expired_are_counted_and_neither_shown_nor_replayed(dumped: Dumped) -> None:
+    expire_letters(dumped)
+    found = asked(dumped, "list")
+    assert (found["dead_letters"], found["files"], found["not_read"]) == (0, 0, [])
+    assert (found["expired"], found["expired_files"]) == (5, 2)
+    text = invoke("dead-letters", "list", "-c", str(dumped.map)).stdout
+    assert "5 dead letters in 2 files expired, and cannot be replayed any more" in text
+    shown = invoke("dead-letters", "show", "flights-0@4", "-c", str(dumped.map))
+    assert shown.exit_code == 78 and f"expired: file://{dumped.letters[0]}" in shown.stderr
+    planned = invoke("dead-letters", "replay", "--table", TABLE, "--plan", "-c", str(dumped.map))
+    assert planned.exit_code == 0 and "no dead letter becomes a row" in planned.stdout
+    told = invoke("where", "flights-0@4", "-c", str(dumped.map)).stdout
+    assert "dropped by retention in epoch" in told
 
 
 def test_the_lines_left_out_are_counted(dumped: Dumped) -> None:

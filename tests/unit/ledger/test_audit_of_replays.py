@@ -10,6 +10,7 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.snapshot import (
     ACCEPT_LOSS,
+    DroppedPartition,
     EventBounds,
     RecordedOrder,
     ReplayedFile,
@@ -38,6 +39,12 @@ def test_replayed_letters_are_in_order_and_no_letters_to_replay_any_more() -> No
     later = following(REPLAYED, RegistrationUpdate())
     assert later.replayed == () and found(REPLAYED, later) == set()
     assert list(letter_files(later, [later, REPLAYED, DATA])) == [AGAIN]
+    lines = (DroppedPartition(partition=LETTER.hive_partition, epoch=DATA.epoch),)
+    dropped = replace(following(DATA, RegistrationUpdate()), dropped=lines)
+    assert list(letter_files(dropped, [dropped, DATA])) == []
+    cleared, letters = replace(dropped, epoch=dropped.epoch + 1, dropped=()), Letters(DATA)
+    assert [letters.add(each) for each in (cleared, dropped, DATA)] == [[], [], []]
+    assert letters.expired == [LETTER]
     lost = replace(REPLAYED, losses=(loss(AGAIN, ACCEPT_LOSS),))
     assert list(letter_files(lost, [REPLAYED, DATA])) == []
 

@@ -84,6 +84,20 @@ def test_nothing_is_cleared_that_hive_may_have_and_nothing_fills_a_dropped_parti
         after(dropped, DataEpoch(files=(file,), accounts=(), bounds=dropped.bounds))
 
 
+def test_dead_letters_are_told_from_rows_of_a_partition_with_the_same_path() -> None:
+    letters = HivePartition("db.dead", OLD.path, "file:///w/dead/dt=1")
+    dropped = after(state(unregistered=(OLD,)), Expiry(expired_before_ms=7, dropped=frozenset({letters})))
+    rows, of_letters = (
+        replace(data_file(), hive_partition=home, kind=kind)
+        for home, kind in ((OLD, FileKind.DATA), (letters, FileKind.DEAD_LETTER))
+    )
+    assert after(dropped, DataEpoch(files=(rows,), accounts=(), bounds=dropped.bounds)).files == (rows,)
+    with pytest.raises(TableError, match="correct this machine's clock"):
+        after(dropped, DataEpoch(files=(of_letters,), accounts=(), bounds=dropped.bounds))
+    with pytest.raises(NotExpired, match="Hive has not confirmed it"):
+        after(state(unregistered=(letters,)), Expiry(expired_before_ms=7, dropped=frozenset({letters})))
+
+
 @pytest.mark.parametrize("bounds", [None, EventBounds(expired_before_ms=6)])
 def test_what_has_expired_stays_expired(bounds: EventBounds | None) -> None:
     with pytest.raises(BoundGoesBack, match="have expired"):

@@ -10,6 +10,7 @@ import pytest
 from kafka2hive.ledger.retention import FRESH_SECONDS, KEEP_SECONDS, DropLook
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.paths.table_directory import hidden_letters
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run import retention
 from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
@@ -110,6 +111,29 @@ def test_expired_partitions_are_dropped_told_to_hive_and_deleted_a_day_later(tmp
     epoch = days.state.epoch
     days.plan()
     assert days.state.epoch == epoch, "there is nothing left to record"
+
+
+def test_dead_letters_of_the_table_are_dropped_and_deleted_too_also_those_that_were_replayed(
+    tmp_path: Path,
+) -> None:
+    days = Days(tmp_path)
+    dead = days.wiring.map.dead_letters
+    name = file_name(days.state.ledger_id, 1, 0).in_state("final")
+    paths = [f"source_table={NAME}/{day}" for day in DAYS]
+    other = f"source_table=air.late/{DAYS[0]}"
+    hidden = hidden_letters(f"{dead.location}/{paths[0]}/{name}")
+    names = [hidden, *(f"{dead.location}/{path}/{name}" for path in (*paths[1:], other))]
+    for each in names:
+        local(each).parent.mkdir(parents=True, exist_ok=True)
+        local(each).write_bytes(b"letters")
+    days.plan()
+    assert list(days.lines) == [*DAYS[:2], *paths[:2]]
+    assert {home.table for home in days.homes()} == {NAME, dead.table}
+    days.plan(1, gone=days.homes())
+    days.plan(KEEP_SECONDS, gone=days.homes())
+    assert not days.lines and days.present() == [DAYS[2]]
+    assert [local(each).exists() for each in names] == [False, False, True, True]
+    assert not local(f"{dead.location}/{paths[0]}").exists()
 
 
 def test_nothing_is_listed_or_recorded_again_before_an_hour_has_expired(

@@ -112,6 +112,19 @@ def test_many_are_looked_for_in_slices() -> None:
     assert not registrar.keep_dropped() and len(hive.order) == SLICE + 3
 
 
+def test_partitions_of_dead_letters_are_those_of_the_table_whose_letters_they_hold() -> None:
+    letters = HivePartition("d.dead", "source_table=d.t/dt=1", "hdfs://n/dead/source_table=d.t/dt=1")
+    hive = Hive(OLD, letters)
+    registrar, _ = registrar_of(hive)
+    registrar.drop("d.t", {OLD: False, letters: True})
+    registrar.keep_dropped()
+    both = frozenset({OLD, letters})
+    assert looks(registrar) == [DropLook(present=both), DropLook(gone=frozenset({OLD}))]
+    assert list(hive.where) == [letters.path], "recorded as gone, so its return must be recorded first"
+    registrar.drop("d.t", {})
+    assert not registrar.keep_dropped() and looks(registrar) == []
+
+
 def test_the_thread_drops_at_once_and_the_end_of_a_run_waits_for_it() -> None:
     hive = Hive(OLD)
     registrar = Registrar(hive, lambda name: None, DaemonThreads())
