@@ -9,6 +9,7 @@ from typing import Any
 from kafka2hive.config.keys import Column
 
 LEDGER_PROPERTY = "kafka2hive.ledger"
+PURGE_PROPERTY = "external.table.purge"
 LATEST_PROPERTY = "kafka2hive.latest"
 """The fingerprint of the text of a view that kafka2hive made."""
 
@@ -36,7 +37,8 @@ class TableDescription:
     """A table or Hive partition as Hive describes it. `columns` do not include the partition columns.
 
     `ledger` is the ledger id of the service that created the table, or None if another tool created it. `location` is None
-    for views. `latest` is the fingerprint of the text of a view that kafka2hive made.
+    for views. `latest` is the fingerprint of the text of a view that kafka2hive made. `deletes_dropped` says that Hive deletes
+    the files of a partition that is dropped.
     """
 
     columns: tuple[Column, ...]
@@ -49,6 +51,7 @@ class TableDescription:
     serde: str = ""
     serde_properties: Mapping[str, str] = field(default_factory=dict)
     latest: str | None = None
+    deletes_dropped: bool = False
 
 
 def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
@@ -82,16 +85,18 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         elif section == "Storage Information" and value:
             serde_properties[value] = _unescape(comment)
     parameters.update(_spark_properties(values.get("Table Properties", "")))
+    kind = _kind(values.get("Table Type") or values.get("Type") or "", parameters)
     partition_names = {column.name for column in partition_columns}  # Spark lists them as columns too
     return TableDescription(
         columns=tuple(column for column in columns if column.name not in partition_names),
         partition_columns=tuple(partition_columns),
         location=values.get("Location"),
-        kind=_kind(values.get("Table Type") or values.get("Type") or "", parameters),
+        kind=kind,
         transactional=parameters.get("transactional", "").lower() == "true",
         input_format=values.get("InputFormat", ""),
         ledger=parameters.get(LEDGER_PROPERTY),
         latest=parameters.get(LATEST_PROPERTY),
+        deletes_dropped=kind is TableKind.MANAGED or parameters.get(PURGE_PROPERTY, "").lower() == "true",
         serde=values.get("SerDe Library") or values.get("Serde Library") or "",
         serde_properties=serde_properties,
     )

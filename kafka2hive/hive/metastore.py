@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive import hiveql
-from kafka2hive.hive.description import parse_description
+from kafka2hive.hive.description import PURGE_PROPERTY, TableKind, parse_description
 from kafka2hive.hive.session import HiveSession, NoSuchPartition
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
@@ -123,13 +123,17 @@ class HiveMetastore:
         )
 
     def drop_partition(self, partition: HivePartition) -> None:
-        """Drop a partition if Hive has it. Raises MetastoreUnavailable, MetastoreRefused."""
+        """Drop a partition if Hive has it, unless Hive would delete its files. Raises MetastoreUnavailable, MetastoreRefused."""
+        table = hiveql.table_name(partition.table)
+        description = parse_description(self.session.run(f"DESCRIBE FORMATTED {table}"))
+        if description.deletes_dropped:
+            why = f"has {PURGE_PROPERTY}=true: ALTER TABLE {table} SET TBLPROPERTIES ('{PURGE_PROPERTY}'='false')"
+            if description.kind is TableKind.MANAGED:
+                why = "is a managed table (`hive.managed`)"
+            raise MetastoreRefused(f"Hive would delete its files at once, because {partition.table} {why}")
         self._new.discard(partition)
         self._registered.discard(partition)
-        self.session.run(
-            f"ALTER TABLE {hiveql.table_name(partition.table)} DROP IF EXISTS"
-            f" {hiveql.partition_spec(partition.path)}"
-        )
+        self.session.run(f"ALTER TABLE {table} DROP IF EXISTS {hiveql.partition_spec(partition.path)}")
 
     def close(self) -> None:
         """End the session. Never fails."""

@@ -8,7 +8,13 @@ from kafka2hive.config.keys import Column, FileFormat, TextOptions
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.source import OPERATION
 from kafka2hive.hive import hiveql
-from kafka2hive.hive.description import LATEST_PROPERTY, LEDGER_PROPERTY, TableDescription, parse_description
+from kafka2hive.hive.description import (
+    LATEST_PROPERTY,
+    LEDGER_PROPERTY,
+    PURGE_PROPERTY,
+    TableDescription,
+    parse_description,
+)
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
@@ -115,7 +121,7 @@ def create_statement(spec: TableSpec, ledger_id: str) -> str:
     parts.append(
         f"{storage_clause(spec.format, spec.text, spec.storage)} LOCATION {hiveql.literal(spec.location)}"
     )
-    properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
+    properties = {LEDGER_PROPERTY: ledger_id, PURGE_PROPERTY: "false"}
     pairs = ", ".join(f"{hiveql.literal(key)}={hiveql.literal(value)}" for key, value in properties.items())
     parts.append(f"TBLPROPERTIES ({pairs})")
     return " ".join(parts)

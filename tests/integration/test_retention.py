@@ -226,6 +226,14 @@ def test_a_run_drops_what_has_expired_and_deletes_it_a_day_later_while_records_f
     every = world.counted()
     left = {f"dt={young}": 50}
 
+    purge = f"alter table {world.table} set tblproperties ('external.table.purge'='%s')"
+    hive.query(purge % "true")
+    refused = world.retain()
+    assert refused.code == 75 and len(refused.document["refused"]) == 3, refused.log
+    assert "SET TBLPROPERTIES ('external.table.purge'='false')" in refused.document["refused"][0]["reason"]
+    assert world.counted() == every, "Hive would have deleted the files at once"
+    hive.query(purge % "false")
+
     world.killed_run(RUN_DROPS)
     assert len(world.partitions()) == len(every) - 1, "killed after the first of them left Hive"
     with world.run("--takeover") as run:
@@ -261,6 +269,40 @@ def test_a_run_drops_what_has_expired_and_deletes_it_a_day_later_while_records_f
     assert world.counted() == {f"dt={young}": 100}
     audited = command("verify", world.config, "--deep")
     assert audited.code == 0, audited.out
+
+
+@pytest.mark.timeout(600)
+def test_dead_letters_expire_by_the_day_on_which_they_were_read(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retained(kafka, hdfs, hive, hive_database, tmp_path, dead_letter_share=1.0)
+    young, letters = world.days[3], f"{hive_database}.{hive_database}_dead_letters"
+    bad = [json.dumps({"id": "none", "at": f"{young} 00:30:00"}).encode()] * 3
+    produce(world.bootstrap, world.topic, bad, 2)
+    world.produce(young)
+    world.clock.move(-20 * DAY_SECONDS)
+    with world.run("--once") as run:
+        assert run.wait() == 0, run.tail()
+    world.clock.move(0)
+    produce(world.bootstrap, world.topic, bad, 2)
+    with world.run("--once") as run:
+        assert run.wait() == 0, run.tail()
+    counted = f"select count(*) from {letters} where source_table = '{world.table}'"
+    assert hive.query(counted) == [(3,)], "the run has dropped the old ones"
+    (home,) = [line["location"] for line in world.ledger.newest()["dropped"]]
+    assert len(world.tree.files(home)) >= 1 and world.counted() == {f"dt={young}": 50}
+    listed = command("dead-letters list", world.config, "--json").document
+    assert (listed["dead_letters"], listed["expired"], listed["not_read"]) == (3, 3, [])
+    assert command("verify", world.config, "--deep").code == 0
+
+    world.clock.move(DAY_SECONDS + 600)
+    done = world.retain()
+    assert done.code == 0 and len(done.document["cleared"]) == 1, done.log
+    assert not world.tree.files(home) and not world.ledger.newest()["dropped"]
+    audited = command("verify", world.config, "--deep")
+    assert audited.code == 0, audited.out
+    listed = command("dead-letters list", world.config, "--json").document
+    assert (listed["dead_letters"], listed["expired"], listed["not_read"]) == (3, 3, [])
 
 
 def test_a_table_without_retain_keeps_everything(

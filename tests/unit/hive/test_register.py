@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.ledger.register import keep_locations, register
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
@@ -161,3 +163,43 @@ def test_a_location_that_was_put_back_is_set_again_and_one_that_was_moved_on_pur
         ("d.t", "dt=2"): "hdfs://n/elsewhere",
     }
     assert keep_locations(hive, [_at("dt=1")]).corrected == frozenset()
+
+
+class Described:
+    """A session of Hive whose table has these properties, and the statements that it was sent."""
+
+    def __init__(self, *properties: tuple[str, str], kind: str = "EXTERNAL_TABLE") -> None:
+        self.rows: list[tuple[str, str, str]] = [
+            ("# Detailed Table Information", "", ""),
+            ("Table Type:", kind, ""),
+            ("Table Parameters:", "", ""),
+            *(("", name, value) for name, value in properties),
+        ]
+        self.sent: list[str] = []
+
+    def run(self, *statements: str) -> list[tuple[str, str, str]]:
+        self.sent += statements
+        return self.rows
+
+
+@pytest.mark.parametrize(
+    ("session", "why"),
+    [
+        (Described(("external.table.purge", "TRUE")), "SET TBLPROPERTIES ('external.table.purge'='false')"),
+        (Described(kind="MANAGED_TABLE"), "managed table"),
+        (Described(("TRANSLATED_TO_EXTERNAL", "TRUE"), ("external.table.purge", "TRUE")), "managed table"),
+        (Described(("external.table.purge", "false")), ""),
+        (Described(), ""),
+    ],
+)
+def test_no_partition_is_dropped_if_hive_would_delete_its_files(session: Described, why: str) -> None:
+    metastore = HiveMetastore(HiveOptions("127.0.0.1", 1, "u", None, "NONE", 1.0))
+    metastore.session = session  # type: ignore[assignment]
+    home = HivePartition("d.t", "dt=1", "hdfs://n/t/dt=1")
+    if why:
+        with pytest.raises(MetastoreRefused) as caught:
+            metastore.drop_partition(home)
+        assert why in str(caught.value)
+    else:
+        metastore.drop_partition(home)
+    assert session.sent[1:] == ([] if why else ["ALTER TABLE `d`.`t` DROP IF EXISTS PARTITION (`dt`='1')"])
