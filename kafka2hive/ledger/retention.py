@@ -1,7 +1,7 @@
 """Drop expired partitions from Hive and delete their files: rules E2 to E4 of docs/protocol.md."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -11,7 +11,7 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.snapshot.change import Expiry
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, PartitionDropper
-from kafka2hive.model.paths.path import parent, same_location
+from kafka2hive.model.paths.path import base_name, parent, same_location
 from kafka2hive.model.paths.table_directory import (
     CertificateName,
     DataFileName,
@@ -123,7 +123,9 @@ class _Emptied:
     foreign: tuple[str, ...] = ()
 
 
-def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, success_file: str) -> _Emptied:
+def _delete_files(
+    ports: Ports, state: Snapshot, dropped: DroppedPartition, success_files: Collection[str]
+) -> _Emptied:
     """Delete the ledger's files of a dropped partition at both of its places, then its directories that are empty (E4).
 
     Files of others stay, and so do the directories with such files. A call after a crash deletes the rest. Raises StorageError.
@@ -133,12 +135,12 @@ def _delete_files(ports: Ports, state: Snapshot, dropped: DroppedPartition, succ
         present = children(ports.files, place)
         own = [child.path for child in present if is_own(child, state, dropped.epoch)]
         if not own:
-            own = [child.path for child in present if child.name == success_file and not child.length]
+            own = [child.path for child in present if child.name in success_files and not child.length]
         else:
             is_clear = False
         deleted += sum(ports.concurrency.map(partial(_delete, ports), own))
         others = [child.path for child in present if child.path not in own]
-        foreign += [path for path in others if not path.endswith("/" + success_file)]
+        foreign += [path for path in others if base_name(path) not in success_files]
         if not others and is_clear:
             _delete_empty(ports, place, home.location.removesuffix("/" + home.path))
     return _Emptied(deleted, is_clear, tuple(foreign))
@@ -172,13 +174,13 @@ class Retention:
         ports: Ports,
         owned: OwnedLedger,
         publish: Callable[[Expiry], OwnedLedger],
-        success_file: str,
+        success_files: Collection[str],
         keep_seconds: float = KEEP_SECONDS,
     ) -> None:
         self.owned = owned
         self._ports = ports
         self._commit = publish
-        self._success_file = success_file
+        self._success_files = success_files
         self._keep_seconds = keep_seconds
 
     @property
@@ -241,10 +243,10 @@ class Retention:
         return Removal(tuple(sorted(cleared)), deleted, tuple(foreign), error)
 
     def _empty(self, dropped: DroppedPartition) -> _Emptied:
-        first = _delete_files(self._ports, self.owned.state, dropped, self._success_file)
+        first = _delete_files(self._ports, self.owned.state, dropped, self._success_files)
         if first.is_clear:
             return first
-        again = _delete_files(self._ports, self.owned.state, dropped, self._success_file)
+        again = _delete_files(self._ports, self.owned.state, dropped, self._success_files)
         return replace(again, files=first.files + again.files)
 
     def _publish(self, change: Expiry) -> None:

@@ -56,7 +56,7 @@ class RetainingCaller(LedgerCaller):
             self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
             return self.owned
 
-        work = self.code.retention.Retention(self.ports, self.owned, publish, "_SUCCESS", KEEP_SECONDS)
+        work = self.code.retention.Retention(self.ports, self.owned, publish, {"_SUCCESS"}, KEEP_SECONDS)
         dropped = work.expire(before_ms, expired)
         world.count["partitions dropped because they expired"] += len(dropped)
         as_run = expires and bool(self.looks or world.below(2))

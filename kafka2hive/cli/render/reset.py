@@ -45,6 +45,9 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
     else:
         lines.append(f"visible files stay in {record.location}")
         lines.append(
+            "`retain` never drops the partitions that hold them: the next ledger did not write these files"
+        )
+        lines.append(
             "ROWS ARE DOUBLED if the next run reads offsets whose records are in those files (the map's `start` decides)"
         )
     for move in plan.group_moves:

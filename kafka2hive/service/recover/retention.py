@@ -14,7 +14,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import PartitionDropper
 from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
 from kafka2hive.service.recover.service import Outside
-from kafka2hive.service.tables.expired import Expired, ExpiredPartition
+from kafka2hive.service.tables.expired import Expired, ExpiredPartition, success_files
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     literal_rules,
@@ -110,7 +110,7 @@ def _drop(
     def commit(change: Expiry) -> OwnedLedger:
         return publish(wiring.ports, work.owned, change).owned
 
-    work = Retention(wiring.ports, owned, commit, rule.success_file)
+    work = Retention(wiring.ports, owned, commit, success_files(rule))
     expired = Expired.of(wiring, rule, owned.state, owned.certified)
     dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits))
     now = wiring.ports.clock.epoch_ms() / 1000

@@ -13,7 +13,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.text import counted
 from kafka2hive.observe.log import RECURRING
 from kafka2hive.service.tables.dropped import DroppedLooked
-from kafka2hive.service.tables.expired import Expired
+from kafka2hive.service.tables.expired import Expired, success_files
 from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
@@ -81,7 +81,7 @@ class RunningRetention:
         Must not be called while an epoch is under way. Raises the errors of `publish`.
         """
         progress = self._of(table.name)
-        work = Retention(self._wiring.ports, table.owned.ledger, publish, table.rule.success_file)
+        work = Retention(self._wiring.ports, table.owned.ledger, publish, success_files(table.rule))
         if self._is_listing_due(table):
             self._expire(table, progress, work)
         now = self._clock.epoch_ms() / 1000

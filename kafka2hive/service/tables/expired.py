@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_PARTITIONS, dead_letter_ends, dead_letters_of
-from kafka2hive.config.keys import TableRule
+from kafka2hive.config.keys import CompletionOptions, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
 from kafka2hive.ledger.retention import is_own
 from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
@@ -80,6 +80,11 @@ class Expired:
         except StorageError as error:
             raise no_answer_about(state.location, error) from error
         return Expired(before_ms, tuple(found), sum(not why for _, why in expired))
+
+
+def success_files(rule: TableRule) -> frozenset[str]:
+    """Return the names of empty files that complete partitions may have: the map's, and the usual one, which it may have had."""
+    return frozenset({rule.success_file, CompletionOptions().success_file or ""} - {""})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from kafka2hive.config.keys import TableRule
+from kafka2hive.config.keys import CompactOptions, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.ledger.early_files import Rows
 from kafka2hive.ledger.early_files import with_places as place
@@ -69,19 +69,26 @@ def keep_places(
     looks: Looks,
     publish: Callable[[PlaceUpdate], OwnedLedger],
 ) -> Keeping:
-    """Record looks at Hive's locations, and retire and delete early files (K8). Without `compact`, no place is retired.
-
-    Raises as `publish` does.
-    """
+    """Record looks at Hive's locations, and retire and delete early files (K8). Raises as `publish` does."""
     return keep(
         ports,
         owned,
         looks,
-        keep_seconds=math.inf if rule.compact is None else rule.compact.keep_seconds,
+        keep_seconds=keep_seconds(rule),
         now=ports.clock.epoch_ms() / 1000,
         footer_of=partial(footer_at, ports.files),
         publish=publish,
     )
+
+
+def keep_seconds(rule: TableRule) -> float:
+    """Return how long early files stay after the move (K8).
+
+    They stay forever if the map has neither `compact` nor `retain`. With `retain` alone, the usual time holds, because a
+    partition cannot be dropped as long as it has early files.
+    """
+    compact = rule.compact or (CompactOptions() if rule.retain is not None else None)
+    return math.inf if compact is None else compact.keep_seconds
 
 
 def footer_at(files: FileSystem, status: FileStatus) -> Footer | None:

@@ -1,10 +1,12 @@
 """What expires, what may be dropped, and what is deleted: rules E1 to E4 of docs/protocol.md."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kafka2hive.config.keys import CompactOptions
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.ledger.draft import BoundGoesBack, draft
@@ -17,6 +19,8 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import DroppedPartition, EventBounds, MovedPartition, Snapshot
+from kafka2hive.service.tables.expired import success_files
+from kafka2hive.service.tables.places import keep_seconds
 from kafka2hive.service.tables.read_through import event_bounds, expired_before
 from kafka2hive.service.verify.history import audit_history, expired_paths
 from kafka2hive.storage.concurrency import SystemClock
@@ -121,11 +125,20 @@ def test_the_bound_is_before_the_clock_and_before_the_newest_record() -> None:
     assert event_bounds(rule, state()) is None  # type: ignore[arg-type]
 
 
+def test_without_compact_and_completion_early_files_are_retired_and_success_files_known() -> None:
+    rule = rule_of()
+    assert keep_seconds(rule) == CompactOptions().keep_seconds  # type: ignore[arg-type]
+    assert keep_seconds(replace(rule, retain=None)) == math.inf  # type: ignore[arg-type, type-var]
+    assert success_files(rule) == {"_SUCCESS"}  # type: ignore[arg-type]
+    named = rule_of("bucket: {{path: 'dt=%Y-%m-%d'}}, completion: {{delay: 1d, success_file: _DONE}}")
+    assert success_files(named) == {"_DONE", "_SUCCESS"}  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("bucket: {{path: ''}}", "needs partitions of a period"),
-        ("bucket: {{path: 'hr=%H'}}", "needs partitions of a period"),
+        ("bucket: {{path: ''}}", "must name whole periods"),
+        ("bucket: {{path: 'hr=%H'}}", "must name whole periods"),
         ("bucket: {{path: 'dt=%Y-%m-%d'}}, completion: {{delay: 10d}}", "longer than completion.delay"),
     ],
 )
@@ -143,13 +156,13 @@ def test_own_files_are_deleted_and_then_the_directories_but_files_of_others_stay
     (home / "_SUCCESS").write_bytes(b"")
     ports = Ports(LocalFileSystem(), InOrder(), SystemClock(), lambda: "e" * 32)
     line = DroppedPartition(partition=place.home, epoch=5)
-    first = _delete_files(ports, place.owned.state, line, "_SUCCESS")
+    first = _delete_files(ports, place.owned.state, line, {"_SUCCESS"})
     assert (first.files, first.is_clear) == (3, False) and not list(early.iterdir())
-    second = _delete_files(ports, place.owned.state, line, "_SUCCESS")
+    second = _delete_files(ports, place.owned.state, line, {"_SUCCESS"})
     assert second.is_clear and [Path(path).name for path in second.foreign] == [later]
     assert [child.name for child in home.iterdir()] == [later] and not early.exists()
     (home / later).unlink()
-    assert _delete_files(ports, place.owned.state, line, "_SUCCESS").is_clear
+    assert _delete_files(ports, place.owned.state, line, {"_SUCCESS"}).is_clear
     assert not home.exists() and (tmp_path / "t").exists()
 
 

@@ -390,6 +390,7 @@ def test_the_command_asks_for_the_name_and_says_what_becomes_of_the_rows(
     )
     plan = invoke(*base, "--keep-data", "--plan")
     assert plan.exit_code == 0 and "ROWS ARE DOUBLED" in plan.stdout
+    assert "`retain` never drops the partitions that hold them" in plan.stdout
     moved = invoke(*base, "--move-data", "--plan")  # the map names no Hive
     assert "partitions that you registered stay in Hive" in moved.stdout
     assert tree(tmp_path) == before
