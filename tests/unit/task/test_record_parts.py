@@ -147,6 +147,22 @@ def test_a_bucket_can_be_named_by_a_header() -> None:
     assert total(manifest).written == 3
 
 
+def test_the_bucket_of_a_tombstone_comes_from_its_key_and_its_header() -> None:
+    log = FakeLog(
+        {0: None, 1: None, 2: b'{"n":1}'},
+        3,
+        keys={0: b'{"id": 7}', 1: None, 2: b'{"id": 8}'},
+        headers={n: [("sent", b"1384601400000")] for n in (0, 2)},  # 2013-11-16
+    )
+    bucketing = Bucketing("id={id}/dt=%Y-%m", field="sent")
+    settings = table(tombstones=Tombstones.WRITE, bucketing=bucketing)
+    manifest, files = run_task_of({("t", 0): log}, settings, [offsets("t", 0, 0, 3)])
+    rows = {row["offset"]: row["_path"] for row in read_rows(files, manifest)}
+    assert rows == {0: "id=7/dt=2013-11", 2: "id=8/dt=2013-11"}
+    (letter,) = read_rows(files, manifest, FileKind.DEAD_LETTER)
+    assert (letter["offset"], letter["reason"]) == (1, "bucket.no_time"), letter
+
+
 @pytest.mark.parametrize("kind", ["string", "binary", "bigint", "date"])
 def test_a_raw_key_is_a_text_of_the_columns_type(kind: str) -> None:
     columns = (Column("value", "binary"), Column("k", kind, (), None, KEY))
