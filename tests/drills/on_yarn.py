@@ -35,8 +35,9 @@ def application_masters(yarn: Yarn) -> list[psutil.Process]:
 
 
 def drivers(yarn: Yarn) -> list[psutil.Process]:
-    """Python drivers in cluster mode."""
-    return [child for master in application_masters(yarn) for child in master.children()]
+    """Python drivers in cluster mode; Hadoop also starts other programs, for a moment (`id`, `getconf`)."""
+    children = [child for master in application_masters(yarn) for child in master.children()]
+    return [child for child in children if not is_java(child) and command_holds(child, "main.py")]
 
 
 def executors(yarn: Yarn) -> list[psutil.Process]:
