@@ -122,24 +122,24 @@ class Run:
         with parts.liveness.heartbeats(loop.stuck_seconds, parts.owned_tables.tables.values()):
             # with --takeover, only live owners that this first start meets are fenced
             loop.start_tables(with_sql=self._request.take_over)
-        parts.ownership.end_take_over()
-        settings = task_settings(service_map, loop.settings)
-        units = UnitJobs(spark, task_function(run_unit, settings))
-        if not self._request.once:
-            loop.compactions.runner = units
-        query = DumpQuery(
-            spark=spark,
-            planner=loop,
-            listener=loop,
-            function=task_function(run_task, settings),
-            scratch=scratch,
-            trigger_seconds=service_map.trigger_seconds,
-            once=self._request.once,
-            stop_seconds=service_map.limits.stop_seconds,
-            sql=None if selects is None else _sql_jobs(spark, settings, selects),
-            on_stop=units.drop,
-        )
-        query.start()
+            parts.ownership.end_take_over()
+            settings = task_settings(service_map, loop.settings)
+            units = UnitJobs(spark, task_function(run_unit, settings))
+            if not self._request.once:
+                loop.compactions.runner = units
+            query = DumpQuery(
+                spark=spark,
+                planner=loop,
+                listener=loop,
+                function=task_function(run_task, settings),
+                scratch=scratch,
+                trigger_seconds=service_map.trigger_seconds,
+                once=self._request.once,
+                stop_seconds=service_map.limits.stop_seconds,
+                sql=None if selects is None else _sql_jobs(spark, settings, selects),
+                on_stop=units.drop,
+            )
+            query.start()
         gc.freeze()  # the objects of the start live until the end, so visiting them would waste time
         parts.liveness.ready(f"dumping {counted(len(parts.owned_tables.tables), 'table')}")
         log.info("the query runs %.1f s after the start", parts.watcher.seconds)

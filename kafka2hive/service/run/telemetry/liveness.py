@@ -67,7 +67,10 @@ class Liveness:
 
     @contextmanager
     def heartbeats(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
-        """Send heartbeats from another thread as long as the first take-over makes progress, because it may take long."""
+        """Send heartbeats from another thread while the run starts: the first take-over and the start of the query may take long.
+
+        They stop if the take-over makes no progress.
+        """
         done = threading.Event()
 
         def beat() -> None:
