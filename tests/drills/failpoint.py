@@ -23,6 +23,8 @@ Result = TypeVar("Result")
 
 ANY = "any"
 BEFORE, AFTER = "before", "after"
+HOLD = 0
+"""In place of a signal: the thread waits for ever, and the process goes on without it, with its heartbeats for two minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Failpoint:
     """The `count`-th time that `operation` meets something that matches `pattern`: die, or stop, `moment` it is done.
 
     `operation` is create, write, close, rename, delete, mkdirs, register and set_location (Hive), or ANY; `pattern` is searched
-    in the path, of a rename in `source -> target`. A failpoint hit writes its name into the file `mark`.
+    in the path, of a rename in `source -> target`. A failpoint hit writes its name into the file `mark`. `signal` may be HOLD.
     """
 
     name: str
@@ -80,6 +82,8 @@ class Trap:
             self._seen += 1
             if self._seen == point.count:
                 Path(point.mark).write_text(point.name)
+                if point.signal == HOLD:
+                    threading.Event().wait()
                 os.kill(os.getpid(), point.signal)
 
 

@@ -22,7 +22,7 @@ from pyhive.exc import OperationalError
 
 from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
-from tests.drills.failpoint import AFTER, BEFORE, Failpoint
+from tests.drills.failpoint import AFTER, BEFORE, HOLD, Failpoint
 from tests.harness.clock import MovedClock
 from tests.harness.program import Finished, Running, command, command_as_process, run_once
 from tests.harness.service_map import ledger_root, location, write_map
@@ -364,7 +364,7 @@ def test_a_live_run_compacts_by_order_and_the_next_one_goes_on_with_it_after_a_k
 
     # the run is killed when the first day comes home; the command before it, which would go on in its place
     mark = str(tmp_path / "mark")
-    point = Failpoint("a day comes home", "rename", HOMEWARD, AFTER, mark, signal=signal.SIGSTOP)
+    point = Failpoint("a day comes home", "rename", HOMEWARD, AFTER, mark, signal=HOLD)
     with Running(config, program=TRAPPED, env=environment(point)) as run:
         run.wait_until(lambda: run.said("the query runs") and complete(), "complete", pause=1)
         assert not ledger.newest()["moved"], "only an order compacts here"

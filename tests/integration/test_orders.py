@@ -1,7 +1,6 @@
 """Orders to a live run on real services: pause and resume under `kill -9`, wrong files, and a registration that is given up."""
 
 import os
-import signal
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
-from tests.drills.failpoint import BEFORE, Failpoint
+from tests.drills.failpoint import BEFORE, HOLD, Failpoint
 from tests.harness.program import Running, command
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.harness.service_map import ledger_root, put_file
@@ -87,8 +86,8 @@ def test_a_table_is_paused_and_resumed_beside_a_run_that_is_killed_before_the_or
     stored = produce(kafka.bootstrap, unique, parts[0], 2)
     first_ends = ends_of(stored)
 
-    # stopped first: a command that meets its run dead before it reads the answer would move the order itself
-    trap = Failpoint(**asdict(BEFORE_DONE) | {"mark": str(tmp_path / "mark"), "signal": signal.SIGSTOP})
+    # held first: a command that takes its run for dead before it reads the answer would move the order itself
+    trap = Failpoint(**asdict(BEFORE_DONE) | {"mark": str(tmp_path / "mark"), "signal": HOLD})
     with Running(scenario.config, program=TRAPPED, env=environment(trap)) as killed:
         scenario.wait_until_at(killed, first_ends)
         answer = orders.give("pause", json)
