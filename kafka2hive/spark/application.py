@@ -18,10 +18,9 @@ from kafka2hive.config.machine import check_keytabs
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.paths.ledger import PACKS_DIRECTORY
 from kafka2hive.model.paths.path import join
-from kafka2hive.spark.class_archive import spark_home
 from kafka2hive.spark.internals import gateway_of_process, launch_gateway
 from kafka2hive.spark.java import require_java
-from kafka2hive.spark.jvm import not_started
+from kafka2hive.spark.jvm import required_spark_home
 from kafka2hive.spark.pack import Pack, read_pack
 from kafka2hive.spark.submission import (
     FILES_DIRECTORY,
@@ -111,9 +110,7 @@ def prepare(
     """
     require_yarn(service_map)
     check_keytabs(service_map)
-    home = spark_home()
-    if home is None:
-        raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
+    home = required_spark_home()
     environment = submit_environment(environ, home, request.user)
     pack, pack_file = pack_uri(service_map, request.pack)
     with TemporaryDirectory(prefix="kafka2hive-submit-") as directory:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.spark.class_archive import spark_home
 from kafka2hive.spark.java import java_launcher, require_java
-from kafka2hive.spark.jvm import not_started
+from kafka2hive.spark.jvm import required_spark_home
 
 _BACKEND = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 _HEAP = "SPARK_EXECUTOR_MEMORY"
@@ -42,9 +41,7 @@ def executor_command(environment: Mapping[str, str]) -> list[str]:
             "do not type this command: run the service with spark.master: k8s://.. and this image as"
             " spark.kubernetes.container.image",
         )
-    home = spark_home()
-    if home is None:
-        raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
+    home = required_spark_home()
     require_java()
     numbered = (
         (int(match[1]), value)

@@ -241,14 +241,20 @@ def _class_path(home: Path) -> str:
 
 
 def _through_spark_submit(conf: Mapping[str, str]) -> Command:
-    home = spark_home()
-    if home is None:
-        raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
+    home = required_spark_home()
     command = [str(home / "bin/spark-submit")]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     return Command(tuple(command), {})
+
+
+def required_spark_home() -> Path:
+    """Return `spark_home()`. Raises ServiceUnavailable (`spark.start`) if there is none."""
+    home = spark_home()
+    if home is None:
+        raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
+    return home
 
 
 def not_started(reason: str) -> ServiceUnavailable:

@@ -183,8 +183,8 @@ class Replays:
             except ManualActionRequired as error:
                 self._end(table, work, str(error))
                 return
-        if work.files is not None:
-            dropped = {each.partition for each in ledger.state.dropped}  # since the search
+        if work.files and ledger.state.dropped:
+            dropped = {each.partition for each in ledger.state.dropped}  # perhaps since the search
             work.files = deque(each for each in work.files if each.file.hive_partition not in dropped)
         if work.files is not None and not work.files:
             self._end(table, work, ReplayCounts.of(work.running, work.untouched).result)

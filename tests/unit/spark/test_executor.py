@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
-from kafka2hive.spark import executor
+from kafka2hive.spark import executor, jvm
 from kafka2hive.spark.executor import executor_command
 
 POD = {
@@ -47,7 +47,7 @@ def test_who_types_it_outside_of_a_pod_is_told_what_it_is_for(name: str) -> None
 
 
 def test_an_image_without_spark_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "spark_home", lambda: None)
+    monkeypatch.setattr(jvm, "spark_home", lambda: None)
     with pytest.raises(ServiceUnavailable, match="without jars") as raised:
         executor_command(POD)
     assert raised.value.code == "spark.start"
