@@ -44,7 +44,8 @@ class HiveSession:
     """A session that opens at the first statement and again after a failure. Threads take turns.
 
     Every statement must be safe to run twice: if the session died while idle (the server restarted, or an idle timeout),
-    the statements are run again in a new session. The options' `timeout_seconds` bounds each network read.
+    the statements are run again in a new session. A connection that the server closed while the session was being opened is
+    tried once more, too: a busy server does so. The options' `timeout_seconds` bounds each network read.
     """
 
     def __init__(self, options: HiveOptions) -> None:
@@ -69,9 +70,10 @@ class HiveSession:
             try:
                 return self._run(statements)
             except _SessionDied as died:
-                if not reused:
+                if not reused and not died.at_opening:
                     raise MetastoreUnavailable(str(died)) from died
-                log.info("the session at %s died while idle (%s), opening another", self.address, died)
+                when = "while idle" if reused else "while it was being opened"
+                log.info("the session at %s died %s (%s), opening another", self.address, when, died)
             try:
                 return self._run(statements)
             except _SessionDied as died:
@@ -118,6 +120,7 @@ class HiveSession:
             raise failure from None  # PyHive's error holds the whole Java stack
         except _network_errors() as error:
             refusal = self._refusal(error)
+            at_opening = self._pyhive is None and _was_closed(error)
             self._drop()
             if refusal is not None:
                 raise refusal from None
@@ -126,7 +129,7 @@ class HiveSession:
                 raise MetastoreUnavailable(
                     f"HiveServer2 at {self.address} did not answer within {seconds:g} s: {statement[:200]}"
                 ) from error
-            raise _SessionDied(f"HiveServer2 at {self.address}: {error}") from error
+            raise _SessionDied(f"HiveServer2 at {self.address}: {error}", at_opening) from error
         return rows
 
     def _open(self) -> Any:
@@ -155,7 +158,11 @@ class HiveSession:
 
 
 class _SessionDied(Exception):
-    """The session is gone; the statements may be run again in a new one."""
+    """The session is gone; the statements may be run again in a new one. `at_opening`: the server closed a new connection."""
+
+    def __init__(self, message: str, at_opening: bool = False) -> None:
+        super().__init__(message)
+        self.at_opening = at_opening
 
 
 def _execute(connection: Any, statement: str) -> list[Row]:
@@ -173,6 +180,14 @@ def _network_errors() -> tuple[type[Exception], ...]:
 
     # AssertionError: PyHive asserts the protocol version. EOFError, OSError, HTTPException: from the layers below thrift
     return (TException, OSError, EOFError, HTTPException, AssertionError)
+
+
+def _was_closed(error: BaseException) -> bool:
+    from thrift.transport.TTransport import TTransportException
+
+    return isinstance(error, (EOFError, ConnectionResetError)) or (
+        isinstance(error, TTransportException) and error.type == TTransportException.END_OF_FILE
+    )
 
 
 def _timed_out(error: BaseException) -> bool:

@@ -15,6 +15,7 @@ from kafka2hive.ledger.register import RegistrationResult, keep_locations, regis
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable, Partitions
+from kafka2hive.observe.log import RECURRING
 from kafka2hive.service.tables.dropped import DroppedLooked, DroppedPartitions, look_and_drop
 from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked
 from kafka2hive.storage.concurrency import SystemClock
@@ -194,7 +195,7 @@ class Registrar:
         looks, outage = look_and_drop(self._metastore, due)
         with self._condition:
             if outage is not None:
-                log.debug("dropped partitions are looked for again later: %s", outage)
+                log.warning("dropped partitions are looked for again later: %s", outage, extra=RECURRING)
                 self._dropped.postpone(now)
             self._events += [event for look in looks for event in self._dropped.by_table(look, at)]
             return self._dropped.next_look <= now

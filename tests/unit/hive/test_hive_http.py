@@ -44,6 +44,15 @@ def test_each_answer_that_is_not_hives_has_its_meaning(
     assert server.requests[0].headers["authorization"] == "Basic ZXRsOnNlY3JldC00NzEx"
 
 
+def test_a_connection_that_is_closed_while_it_is_opened_is_tried_once_more() -> None:
+    with odd_server(lambda request: b"") as server:
+        asked(server)
+        assert len(server.requests) == 2
+    with odd_server(lambda request: reply(502, b"")) as server:
+        asked(server)
+        assert len(server.requests) == 1, "an answer is one"
+
+
 def test_each_request_carries_a_login_of_its_own() -> None:
     from http.client import HTTPConnection
 
