@@ -2,7 +2,8 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,18 @@ Content = Callable[[bytes], tuple[str, dict[str, Any]]]
 
 TOPIC, PARTITION, OFFSET = "k_topic", "k_partition", "k_offset"
 PLACE_COLUMNS = [TOPIC, PARTITION, OFFSET]
+
+
+class Inexact(AssertionError):
+    """What is visible is not what was produced. A test that ends with it is never repeated (`.ci/run`)."""
+
+
+@contextmanager
+def _verdict() -> Iterator[None]:
+    try:
+        yield
+    except AssertionError as error:
+        raise Inexact(str(error)) from error
 
 
 def flight(payload: bytes) -> tuple[str, dict[str, Any]]:
@@ -40,6 +53,7 @@ def flights_by_month(acknowledged: Acknowledged) -> Counter[str]:
     return Counter(flight(payload)[0].removeprefix("dt=") for payload in acknowledged.values() if payload)
 
 
+@_verdict()
 def assert_exactly(tree: Tree, location: str, acknowledged: Acknowledged, content: Content) -> Counter[str]:
     """Every acknowledged record is one row, with its content, in its bucket; there is no other row. Rows by bucket."""
     seen: set[Place] = set()
@@ -60,6 +74,7 @@ def assert_exactly(tree: Tree, location: str, acknowledged: Acknowledged, conten
     return buckets
 
 
+@_verdict()
 def assert_same_bytes(tree: Tree, location: str, acknowledged: Acknowledged) -> None:
     """A raw table (column `value`, any buckets): every acknowledged payload once, byte by byte."""
     seen: set[Place] = set()
@@ -80,6 +95,7 @@ def rows_by_place(tree: Tree, location: str) -> Counter[tuple[Place, bytes | Non
     )
 
 
+@_verdict()
 def assert_settled(
     tree: Tree, root: str, table: str, location: str, ends: Mapping[tuple[str, int], int]
 ) -> None:
