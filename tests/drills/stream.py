@@ -34,15 +34,22 @@ def some_flights(seed: int, together: int = 30_000) -> Callable[[], bytes]:
 class Stream:
     """Sends `per_second` records a second, round robin over all topic partitions, until the `with` block or `end` ends it.
 
-    `topics`: number of partitions by topic, which nobody else writes to. `payload` makes the next record. Its producer is
-    idempotent and waits for brokers that are away; one that is acknowledged nothing for a minute is given up, and with it
-    what waits in it.
+    `topics`: number of partitions by topic, which nobody else writes to. `payload` makes the next record. `per_second` may
+    be a function of the seconds since the start. Its producer is idempotent and waits for brokers that are away; one that is
+    acknowledged nothing for a minute is given up, and with it what waits in it. `begins`: what the topic partitions held
+    before, by their next offset.
     """
 
     def __init__(
-        self, bootstrap: str, topics: Mapping[str, int], payload: Callable[[], bytes], per_second: float
+        self,
+        bootstrap: str,
+        topics: Mapping[str, int],
+        payload: Callable[[], bytes],
+        per_second: float | Callable[[float], float],
+        begins: Mapping[tuple[str, int], int] | None = None,
     ) -> None:
         self._bootstrap = bootstrap
+        self._begins = begins or {}
         self._targets = [(topic, number) for topic, count in topics.items() for number in range(count)]
         self._payload = payload
         self._per_second = per_second
@@ -54,14 +61,14 @@ class Stream:
         self._producer = self._new_producer()
 
     def end(self, seconds: float = 300) -> dict[Place, bytes | None]:
-        """Send no more, wait for all answers; gives what Kafka holds, which is at least all that was acknowledged."""
+        """Send no more, wait for all answers; gives what Kafka holds since `begins`, at least all that was acknowledged."""
         self._end.set()
         self._thread.join(240)
         assert not self._thread.is_alive(), "the load does not end"
         left = self._producer.flush(seconds)
         assert left == 0, f"{left} records are not acknowledged after {seconds} s"
         assert not self._failures, self._failures[:5]
-        stored = stored_in(self._bootstrap, self._targets)
+        stored = stored_in(self._bootstrap, self._targets, self._begins)
         assert self._acknowledged, "nothing was acknowledged"
         assert self._acknowledged.items() <= stored.items(), "Kafka has lost what it acknowledged"
         return stored
@@ -92,11 +99,13 @@ class Stream:
         )
 
     def _run(self) -> None:
-        began = moved = time.monotonic()
-        acknowledged = 0
+        began = moved = last = time.monotonic()
+        acknowledged, due = 0, 0.0
         while not self._end.wait(_TICK_SECONDS):
-            due = int((time.monotonic() - began) * self._per_second)
-            while self._sent < due:
+            now = time.monotonic()
+            due += (now - last) * (rate if not callable(rate := self._per_second) else rate(now - began))
+            last = now
+            while self._sent < int(due):
                 topic, number = self._targets[self._sent % len(self._targets)]
                 self._producer.produce(topic, self._payload(), None, number, on_delivery=self._report)
                 self._sent += 1

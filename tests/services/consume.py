@@ -1,7 +1,7 @@
 """Read topic partitions to their ends with a plain consumer, to know what really stands there."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
@@ -10,8 +10,12 @@ from tests.services.produce import Place
 _PATIENCE_SECONDS = 300.0  # without a record; the broker may have just begun
 
 
-def stored_in(bootstrap: str, topic_partitions: Iterable[tuple[str, int]]) -> dict[Place, bytes | None]:
-    """The payload at each place from the first to the last record of these topic partitions."""
+def stored_in(
+    bootstrap: str,
+    topic_partitions: Iterable[tuple[str, int]],
+    begins: Mapping[tuple[str, int], int] | None = None,
+) -> dict[Place, bytes | None]:
+    """The payload at each place of these topic partitions from `begins`, or from the first record, to the last."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -24,7 +28,10 @@ def stored_in(bootstrap: str, topic_partitions: Iterable[tuple[str, int]]) -> di
     left = set(topic_partitions)
     stored: dict[Place, bytes | None] = {}
     try:
-        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in left])
+        first = dict.fromkeys(left, OFFSET_BEGINNING) | {
+            tp: at for tp, at in (begins or {}).items() if tp in left
+        }
+        consumer.assign([TopicPartition(topic, number, at) for (topic, number), at in first.items()])
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while left:
             assert time.monotonic() < deadline, f"not read to the end: {sorted(left)}"

@@ -1,0 +1,1 @@
+"""Hours of one service under load and faults; `scripts/soak` runs it."""

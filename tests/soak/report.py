@@ -1,0 +1,184 @@
+"""The report of a soak: its pieces, faults, what long runs held at their beginning and end, and charts of it all."""
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from tests.soak.samples import Sample
+
+SETTLED_SECONDS = 300.0
+"""A run that is younger is still warming up: its JVM compiles, its pools fill."""
+WINDOW = 12
+"""So many samples at either end are compared by their medians."""
+POINTS = 48
+HELD = ("driver_mb", "jvm_mb", "workers_mb", "threads", "descriptors", "connections")
+ALLOWED = {"driver_mb": (1.3, 60), "jvm_mb": (1.4, 150), "threads": (1.2, 15), "descriptors": (1.2, 40)}
+"""By how much a run may grow after it has settled: a factor, and an amount that is added to it."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """One call of `scripts/soak`. `back` is the longest time until every table had moved on, by fault (seconds)."""
+
+    began: str
+    seed: int
+    seconds: float = 0.0
+    records: int = 0
+    checks: int = 0
+    restarts: int = 0
+    epochs: int = 0
+    longest_without_an_epoch: float = 0.0
+    outcome: str = "not ended"
+    faults: dict[str, int] = field(default_factory=dict)
+    back: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What one run held of one thing after it had settled, and at its end."""
+
+    run: int
+    hours: float
+    name: str
+    first: float
+    last: float
+
+    @property
+    def is_allowed(self) -> bool:
+        factor, more = ALLOWED.get(self.name, (float("inf"), 0))
+        return self.last <= self.first * factor + more
+
+
+def growths(samples: Sequence[Sample]) -> list[Growth]:
+    """Of each run that lasted long enough to compare two windows."""
+    found = []
+    for number, of_run in groupby(samples, lambda sample: sample.run):
+        settled = [sample for sample in of_run if sample.age >= SETTLED_SECONDS]
+        if len(settled) < 3 * WINDOW:
+            continue
+        for name in HELD:
+            first, last = (
+                statistics.median(getattr(sample, name) for sample in part)
+                for part in (settled[:WINDOW], settled[-WINDOW:])
+            )
+            found.append(Growth(number, settled[-1].age / 3600, name, first, last))
+    return found
+
+
+def report(pieces: Sequence[Piece], samples: Sequence[Sequence[Sample]]) -> str:
+    """Return the Markdown. `samples` are those of each piece."""
+    return "\n".join(
+        [
+            "# Soak report",
+            "",
+            *_table(
+                [
+                    "piece",
+                    "began",
+                    "hours",
+                    "seed",
+                    "records",
+                    "epochs",
+                    "faults",
+                    "starts",
+                    "checks",
+                    "outcome",
+                ],
+                (
+                    [
+                        number,
+                        piece.began,
+                        f"{piece.seconds / 3600:.2f}",
+                        piece.seed,
+                        f"{piece.records:,}",
+                        f"{piece.epochs:,}",
+                        sum(piece.faults.values()),
+                        piece.restarts + 1,
+                        piece.checks,
+                        piece.outcome,
+                    ]
+                    for number, piece in enumerate(pieces, 1)
+                ),
+            ),
+            "",
+            *_table(
+                ["fault", "times", "longest until every table had moved on (s)"],
+                (
+                    [
+                        name,
+                        sum(piece.faults.get(name, 0) for piece in pieces),
+                        f"{max(piece.back.get(name, 0.0) for piece in pieces):.1f}",
+                    ]
+                    for name in sorted({name for piece in pieces for name in piece.faults})
+                ),
+            ),
+            "",
+            "Medians of two minutes: five minutes after a start, and at the end of that run.",
+            "",
+            *_table(
+                ["piece", "run", "hours", *HELD],
+                (
+                    [
+                        number,
+                        run,
+                        f"{of_run[0].hours:.2f}",
+                        *(f"{g.first:.0f} → {g.last:.0f}" for g in of_run),
+                    ]
+                    for number, taken in enumerate(samples, 1)
+                    for run, of_run in _by_run(growths(taken))
+                ),
+            ),
+            "",
+            *(line for number, taken in enumerate(samples, 1) if taken for line in _charts(number, taken)),
+        ]
+    )
+
+
+def _by_run(found: Iterable[Growth]) -> list[tuple[int, list[Growth]]]:
+    return [(run, list(of_run)) for run, of_run in groupby(found, lambda growth: growth.run)]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+
+
+def _charts(piece: int, samples: Sequence[Sample]) -> list[str]:
+    return [
+        *_chart(
+            f"Piece {piece}: driver, JVM and workers",
+            "MB",
+            samples,
+            _of("driver_mb"),
+            _of("jvm_mb"),
+            _of("workers_mb"),
+        ),
+        *_chart(
+            f"Piece {piece}: threads and descriptors", "count", samples, _of("threads"), _of("descriptors")
+        ),
+        *_chart(f"Piece {piece}: files of the ledgers", "count", samples, _of("ledger_files")),
+    ]
+
+
+def _of(name: str) -> Callable[[Sample], float]:
+    return lambda sample: float(getattr(sample, name))
+
+
+def _chart(title: str, unit: str, samples: Sequence[Sample], *series: Callable[[Sample], float]) -> list[str]:
+    """A chart in Mermaid's text, of at most POINTS points."""
+    step = max(1, -(-len(samples) // POINTS))
+    shown = samples[::step]
+    most = max(value(sample) for value in series for sample in shown)
+    lines = ["line [" + ", ".join(f"{value(sample):.0f}" for sample in shown) + "]" for value in series]
+    return [
+        "```mermaid",
+        "xychart-beta",
+        f'  title "{title}"',
+        f'  x-axis "minutes" 0 --> {shown[-1].at / 60:.0f}',
+        f'  y-axis "{unit}" 0 --> {most * 1.1:.0f}',
+        *(f"  {line}" for line in lines),
+        "```",
+        "",
+    ]
