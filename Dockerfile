@@ -57,7 +57,7 @@ ENV KAFKA2HIVE_CONFIG=/etc/kafka2hive/map.yaml \
     PYTHONUNBUFFERED=1
 
 # tini reaps Spark's children and hands SIGTERM to the driver alone (no -g): it then finishes or abandons the epoch.
-# `docker stop` waits 10 s before it kills; give it more than limits.stop_within of the map: `docker stop -t 90`.
+# `docker stop` waits 10 s before it kills; give it more than twice limits.stop_within of the map: `docker stop -t 180`.
 # A kill loses nothing either: the next start rolls forward what was committed and reads the rest again.
 ENTRYPOINT ["tini", "--", "kafka2hive"]
 CMD ["run", "--log-format", "json"]
