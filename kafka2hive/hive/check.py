@@ -62,7 +62,7 @@ def _kind(table: TableDescription) -> list[Difference]:
     if table.kind in _NO_TABLES:
         return [("hive.not_a_table", f"it is a {table.kind.value}")]
     if table.transactional:
-        why = "Hive reads only files that its own transactions wrote, so it would not see ours"
+        why = "Hive reads only files that its own transactions wrote, so it would not see kafka2hive's"
         return [("hive.transactional", f"it is transactional (ACID): {why}")]
     if table.kind is TableKind.MANAGED:
         why = "DROP TABLE would delete the files, and the ledger would miss them"

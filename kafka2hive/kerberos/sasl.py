@@ -136,9 +136,7 @@ class GssapiClient:
     def _decode(self, frame: bytes) -> bytes:
         content, was_encrypted = self._open_context.unwrap(frame[4:])
         if self._agreed() == LAYERS["auth-conf"] and not was_encrypted:
-            raise GssError(
-                "the server sent a frame that is not encrypted, against its own choice auth-conf", 0
-            )
+            raise GssError("the server sent a frame that is not encrypted, although auth-conf was agreed", 0)
         return content
 
 

@@ -48,7 +48,7 @@ class StartRequest:
     - `location`: the table's directory in the map; None: the ledger's location.
     - `keep`: how many final snapshots stay outside the archive.
     - `before_roll_forward`: called after each take-over; returns the final paths of files that are given up as lost. If it
-      raises, a pending epoch stays pending, and so does the STOP if one of its files is lost.
+      raises, a pending epoch stays pending; if one of its files is lost, the next start ends in the same STOP.
     """
 
     paths: LedgerPaths
@@ -108,7 +108,7 @@ def take_over(
     """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
 
     `owner` is a new name of `Owners`. `checked` is the generation that may be taken over. If there is another generation, this
-    start has lost against the process that made it; but if an earlier attempt of this process made it by a delayed rename (its
+    start has lost to the process that made it; but if an earlier attempt of this process made it by a delayed rename (its
     owner is in `own_names`), the outcome is ambiguous.
     Before: one generation directory, of any owner. After: the same directory under a name of this owner. A crash leaves one
     of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).

@@ -19,12 +19,12 @@ _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"}
 
 
 class NoResponse(Exception):
-    """The server could not be reached, or did not send its whole response in time; a retry may succeed."""
+    """The server could not be reached, or did not send its complete response in time; a retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response. `body` is no longer than MOST_BYTES."""
+    """A complete response. `body` is no longer than MOST_BYTES."""
 
     status: int
     body: bytes
@@ -117,7 +117,7 @@ class HttpClient:
         return str(error) or type(error).__name__
 
     def _late(self) -> str:
-        return f"no whole response within {self._options.timeout_seconds:g} s"
+        return f"no complete response within {self._options.timeout_seconds:g} s"
 
 
 def _abort(connection: HTTPConnection, expired: threading.Event) -> None:

@@ -16,7 +16,7 @@ from kafka2hive.ledger.heartbeat import UNKNOWN_NAMESPACE, ProcessIdentity
 
 _PROC = Path("/proc")
 _DIGITS = 16
-"""The number of hex digits in an owner's name that identify the process; the same number of digits is new for each name."""
+"""An owner's name has this number of hex digits that identify the process, then as many that are new for each name."""
 
 
 @cache
@@ -81,7 +81,7 @@ class HostProcesses:
 
 
 def user_name() -> str:
-    """Return `<user>@<host>` of this process, for people; the number of a user without a name."""
+    """Return `<user>@<host>` of this process, for people; a user without a name is given by number."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError, ImportError):
@@ -97,7 +97,7 @@ def owner_name(process: ProcessIdentity, fresh: str) -> str:
     """Return `<host>-<pid>-<32 hex digits>`, the name for one take-over attempt, which is never used again.
 
     The first half of the digits is a hash of the process's full identity, so it is the same in all names of this process, and
-    different in those of other processes. The second half is the end of `fresh`, which are new hex digits.
+    different in those of other processes. The second half is the end of `fresh`, a string of new hex digits.
     """
     return process_name(process) + fresh[-_DIGITS:]
 

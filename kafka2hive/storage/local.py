@@ -1,7 +1,7 @@
 """The FileSystem port on a local disk, for one machine. Paths are `file:///a/b`.
 
 It answers as a NameNode does; one contract test covers both. Every call uses the full path, because an open directory handle
-would follow the rename of a take-over and defeat the fence. A change returns only after it is on the disk.
+would follow the rename of a take-over and defeat the fence. Each change but `create` returns only after it is on the disk.
 """
 
 import contextlib
@@ -134,8 +134,8 @@ class LocalFileSystem:
             return _status(path, os.stat(_name(path)))
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list. If an entry vanishes while the directory is listed, it may have been renamed, so the
-        directory is listed again.
+        """See FileSystem.list. If an entry vanishes during the listing, it may have been renamed, so the directory is listed
+        again, at most _LISTINGS times.
 
         Otherwise a take-over in progress could look like a ledger without a generation directory, which is a STOP.
         """

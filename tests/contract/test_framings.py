@@ -138,7 +138,7 @@ def test_indexes_without_zigzag_are_read_where_the_map_says_so() -> None:
     assert found[2].startswith("protobuf.frame: ") and found[3].startswith("protobuf.frame: ")
     refused, first = outcomes("protobuf", WireFormat(), messages[:2])
     assert first == found[1], "0 alone is the first message type, however the indexes are written"
-    assert refused.endswith("protobuf_indexes: unsigned reads those without zigzag")
+    assert refused.endswith("if the writer encodes them without zigzag, set protobuf_indexes: unsigned")
 
 
 def test_json_behind_an_id_of_the_other_length_is_told() -> None:

@@ -38,7 +38,7 @@ def compact(
 ) -> None:
     """Rewrite the small files of complete partitions as large ones, and move the partitions.
 
-    If a run is alive, it does this beside its epochs, at any time of day.
+    If a run is alive, it does this in parallel with its epochs, at any time of day.
     """
     from kafka2hive.cli.render.compact import compact_document, render_compact
     from kafka2hive.cli.terminal.outcome import show, tell_line, with_changes

@@ -39,7 +39,7 @@ def status(
 
     if watch is not None and json:
         raise typer.BadParameter(
-            "--watch cannot be used with --json; a script calls status --json repeatedly",
+            "--watch cannot be used with --json; let the script call status --json repeatedly",
             param_hint="--watch",
         )
 
@@ -63,7 +63,7 @@ def status(
 
 
 def _repeat(once: Callable[[], int], seconds: float) -> int:
-    """Call `once` every `seconds` until a signal, and return that signal's exit code. An error is shown and ends nothing."""
+    """Call `once` every `seconds` until a signal, and return that signal's exit code. An error is shown, and the loop goes on."""
     from kafka2hive.cli.terminal.outcome import say
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.run.result import exit_code

@@ -88,7 +88,7 @@ def _outcome(table: RecoveredTable) -> str:
     if table.recovery is Recovery.DONE:
         return "recovered" if table.error is None else "recovered, but Hive refuses partitions"
     if table.recovery is Recovery.ORDERED:
-        return "ordered: the live run did it" if table.error is None else "ordered, nothing was done"
+        return "done by the live run" if table.error is None else "ordered, but not done"
     if table.recovery is Recovery.PLANNED:
         return "would be recovered" if table.error is None else "would STOP"
     return _NOT_RECOVERED[table.recovery]
@@ -121,7 +121,9 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
         )
         lines.append(f"Hive: {registered}{table.unregistered} still pending")
     if table.orphans_deleted:
-        lines.append(f"deleted: {counted(table.orphans_deleted, 'orphan')} that no snapshot names")
+        lines.append(
+            f"deleted: {counted(table.orphans_deleted, 'orphan')} (staged files and drafts that are not used)"
+        )
     if table.relocated is not None:
         lines += [
             f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there",

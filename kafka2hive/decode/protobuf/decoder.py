@@ -61,7 +61,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
     def _no_indexes(self, schema_id: SchemaId) -> Reason:
         hint = long_id_hint(schema_id, self._wire.framing)
         if not hint and self._wire.indexes != "unsigned":
-            hint = "; protobuf_indexes: unsigned reads those without zigzag"
+            hint = "; if the writer encodes them without zigzag, set protobuf_indexes: unsigned"
         return Reason(
             "protobuf.frame", f"the message's indexes cannot be read after the schema's id {schema_id}{hint}"
         )

@@ -111,7 +111,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufEnum:
-    """An enum. `values` holds numbers and names in the order of declaration; the first name of a number counts.
+    """An enum. `values` holds numbers and names in the order of declaration; if a number has several names, the first is used.
 
     In a `closed` enum, other numbers are invalid.
     """

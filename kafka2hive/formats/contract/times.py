@@ -40,7 +40,7 @@ def schema_in_microseconds(schema: pa.Schema) -> pa.Schema:
 
 
 def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with every timestamp in microseconds. Raises pa.ArrowInvalid for a time that those cannot hold."""
+    """Return the batch with every timestamp in microseconds. Raises pa.ArrowInvalid for a time out of their range."""
     for number, field in enumerate(batch.schema):
         kind = in_microseconds(field.type)
         if kind != field.type:

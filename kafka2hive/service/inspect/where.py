@@ -52,8 +52,8 @@ class OffsetPlace:
 class PartitionDrop:
     """What became of a dropped Hive partition: `epoch` dropped it, with its files of this and earlier epochs (E2).
 
-    `gone_since` is as in DroppedPartition. `deleted_at` is when the snapshot was written that says that its files are deleted, ""
-    before that. Times are ISO-8601 UTC.
+    `gone_since` is as in DroppedPartition. `deleted_at` is the time of the first snapshot without the partition's line, which
+    means that its files are deleted; "" until then. Times are ISO-8601 UTC.
     """
 
     epoch: int
@@ -68,7 +68,7 @@ class PartitionDrop:
 
 
 def partition_drops(snapshots: Iterable[Snapshot]) -> Iterator[tuple[HivePartition, PartitionDrop]]:
-    """Yield the dropped Hive partitions of `snapshots`, which come newest first. The first of each counts."""
+    """Yield the dropped Hive partitions of `snapshots`, which come newest first. A partition's first drop is its newest."""
     deleted_at = ""
     for snapshot in snapshots:
         for line in snapshot.dropped:

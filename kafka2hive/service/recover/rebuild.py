@@ -37,7 +37,10 @@ from kafka2hive.storage.port import FileStatus, FileSystem, children, files_belo
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLedger:
-    """The ledger that was rebuilt, or would be. `files` of the table prove it; `foreign` files belong to other ledgers."""
+    """The ledger that was rebuilt, or would be. `files` is the number of files that prove it.
+
+    `foreign` is the number of the table's files that belong to other ledgers.
+    """
 
     ledger: RebuiltSnapshots
     files: int
@@ -181,7 +184,7 @@ def _gone(
 
 
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
-    """Raise OwnedByLiveRun if a live run may have the lost ledger in memory, because it would go on promoting files by it."""
+    """Raise OwnedByLiveRun if a live run may still have the lost ledger in memory, and so go on promoting its files."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     owners = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
     live = sorted(shown_process(owner) for owner in owners if not _has_stopped(wiring, owner, table))
@@ -194,7 +197,7 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
 
 
 def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
-    """Return whether the run `owner` has stopped the table; then it moves none of the table's files before a ledger exists."""
+    """Return whether the run `owner` has stopped the table; it then moves no file of the table until a ledger exists."""
     service_map = wiring.map
     runs = read_conditions(wiring.ports, service_map.storage.ledger_root, service_map.service, decode)
     condition = runs[owner].of(table) if owner in runs else None
@@ -209,7 +212,7 @@ def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFi
     if gone:
         raise AmbiguousOutcome(
             "rebuild.moving",
-            f"{len(gone)} staged files moved while the footers were read, for example {gone[0]}",
+            f"{counted(len(gone), 'staged file')} moved while the footers were read, for example {gone[0]}",
             "make sure that nothing writes to the table, then type the same `kafka2hive recover --rebuild-ledger` command again;"
             " nothing was changed",
         )
@@ -256,7 +259,9 @@ def _only_ledger(location: str, ledger_files: list[LedgerFile]) -> str:
     if len(ledgers) != 1:
         raise ManualActionRequired(
             "rebuild.nothing" if not ledgers else "rebuild.impossible",
-            f"{location} has no owner marker, and files of {len(ledgers)} ledgers",
+            f"{location} has no owner marker, and its files belong to {len(ledgers)} ledgers"
+            if ledgers
+            else f"{location} has no owner marker, and no file whose footer names a ledger",
             "restore the ledger or the owner marker from a backup; nothing was changed",
         )
     return ledgers[0]

@@ -1,4 +1,4 @@
-"""Compaction beside the epochs of a run: which units are written when, and when their partitions move (docs/protocol.md).
+"""Compaction in parallel with the epochs of a run: which units are written when, and when partitions move (docs/protocol.md).
 
 Only memory knows units under way, so a run that ends, or takes a table over again, gives them up. An operator's order makes the
 run compact what is complete now; the order stays in the inbox until a snapshot records its end.
@@ -42,7 +42,7 @@ _SLOTS, _ORDER = "compaction slots", "compaction order"
 
 
 class UnitRunner(Protocol):
-    """Runs units of compaction beside the epochs, one job at a time (spark/jobs.py)."""
+    """Runs units of compaction in parallel with the epochs, one job at a time (spark/jobs.py)."""
 
     def cores(self) -> int:
         """Return how many cores Spark has now. Raises ServiceUnavailable (`spark.gone`)."""

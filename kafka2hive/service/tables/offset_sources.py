@@ -17,6 +17,7 @@ from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.text import counted
 from kafka2hive.service.tables.ledgers import no_answer_about
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, StorageError, children, files_below
@@ -134,11 +135,12 @@ def place_offsets(
             raise ConfigError(
                 "offsets.missing",
                 f"{foreign.source} has no position for {tp}",
-                "write the known positions by `kafka2hive offsets export --from SOURCE`, add the missing lines, use csv:FILE",
+                "write the known positions to a file with `kafka2hive offsets export --from SOURCE`, add the missing lines,"
+                " and use csv:FILE",
             )
         if not earliest <= offset <= latest:
             why = (
-                f"{earliest - offset} offsets are gone"
+                f"Kafka has deleted {counted(earliest - offset, 'offset')} from there on"
                 if offset < earliest
                 else "the topic was recreated or its log was truncated"
             )

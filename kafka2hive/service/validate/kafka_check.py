@@ -7,6 +7,7 @@ from kafka2hive.kafka.port import ClusterView, Kafka, TopicSettings
 from kafka2hive.kafka.problems import no_answer, unknown_topics
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.text import counted
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 from kafka2hive.service.wiring import Wiring
@@ -111,7 +112,7 @@ def _records(
             return Failed(_denied(topic))
     except ServiceUnavailable as error:
         return Failed(error)
-    return Passed(f"{len(partitions)} partitions, {records:,} offsets, {_kept(settings)}")
+    return Passed(f"{counted(len(partitions), 'partition')}, {counted(records, 'offset')}, {_kept(settings)}")
 
 
 def _kept(settings: TopicSettings) -> str:

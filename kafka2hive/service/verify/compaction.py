@@ -46,7 +46,7 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             yield Finding(
                 _CODE,
                 home.location,
-                f"epoch {after.epoch}: its units have {read[0]} files and {read[1]} rows, its early place has others",
+                f"epoch {after.epoch}: its units have read {read[0]} files and {read[1]} rows, but the early place has others",
             )
             continue
         moved.append(MovedPartition(partition=home, early=early.location, epoch=after.epoch, late=0))
@@ -120,9 +120,7 @@ def _audit_retired(
     for entry in set(after.retired) - set(before.retired):
         line = moved.pop(entry.partition, None)
         if line is None or not line.right_since or (entry.through, entry.epoch) != (line.epoch, after.epoch):
-            text = (
-                f"epoch {after.epoch} retires it, but Hive was not seen to have left the early place before"
-            )
+            text = f"epoch {after.epoch} retires it before a snapshot says that Hive has left the early place"
             yield Finding(_CODE, entry.early, text)
     lines = {entry.partition: replace(entry, right_since="") for entry in after.moved}
     if lines != {home: replace(entry, right_since="") for home, entry in moved.items()}:

@@ -18,7 +18,7 @@ TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int
 def coordinates(
     chunk: Chunk, indices: Indices | None, task: int, ranges: Sequence[OffsetRange]
 ) -> pa.StructArray:
-    """Return the coordinates of the messages at `indices`, of all messages if it is None."""
+    """Return the coordinates of the messages at `indices`; None stands for all messages."""
     index = {source: number for number, source in enumerate(ranges)}
     every = np.arange(len(chunk)) if indices is None else indices
     numbers = np.repeat(
@@ -74,7 +74,7 @@ class Arrivals:
             raise TableError(
                 "sql.coordinates",
                 f"{self._table}: the SELECT gives more than one row of {source.topic_partition}@{offsets[repeats[0]]}",
-                "each record becomes one row or none: in a join, each record may match one row of the other table at most;"
+                "each record becomes one row or none: in a join, each record may match at most one row of the lookup;"
                 " nothing was committed",
             )
         self._next[number] = offsets[-1] + 1

@@ -53,7 +53,7 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
         "  rolled forward: epoch 41, 5 files = 3 renamed + 2 already there",
         "  1 rename retried",
         "  Hive: 2 partitions registered, 0 still pending",
-        "  deleted: 4 orphans that no snapshot names",
+        "  deleted: 4 orphans (staged files and drafts that are not used)",
         "  the next run resumes at flights  0:15,000 1:15,001",
         "service demo: 1 table recovered",
     ]

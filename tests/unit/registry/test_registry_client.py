@@ -190,7 +190,7 @@ def test_a_registry_that_is_away_is_named_with_the_reason() -> None:
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\n", FOUND[:-1], b"HTTP/1.1 200 OK\r\n\r\n{"])
 def test_a_response_that_does_not_end_is_given_up(first: bytes) -> None:
-    late = r"no whole response within 0\.1 s"
+    late = r"no complete response within 0\.1 s"
     with odd_server(always(Hangs(first))) as server, pytest.raises(SchemaRegistryUnavailable, match=late):
         client(server.url, timeout=0.1).schema(7)
 

@@ -397,7 +397,7 @@ def test_the_newest_record_of_a_topic_is_fetched_to_see_whether_it_may_be_read(
 def test_of_an_empty_topic_no_record_is_asked_for(wiring: Wiring) -> None:
     kafka, cluster = TwoLogs("denied"), ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
     _, found = check_kafka(kafka, [make_table(wiring)], cluster)
-    assert found.result == Passed("1 partitions, 0 offsets, kept for ever")
+    assert found.result == Passed("1 partition, 0 offsets, kept for ever")
 
 
 AWAY, MAP, RIGHT = (
