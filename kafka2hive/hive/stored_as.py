@@ -1,11 +1,13 @@
-"""File formats in Hive: how CREATE TABLE declares each, and whether a table's description matches it."""
+"""File formats in Hive: how CREATE TABLE declares each, whether a table's description matches it, and what Hive reads of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka2hive.config.keys import FileFormat, TextOptions
+from kafka2hive.config.keys import Column, FileFormat, TextOptions, WriterOptions
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription
+from kafka2hive.model.hive_types import type_words
+from kafka2hive.model.metastore import MetastoreRefused, Session
 from kafka2hive.plugins import HiveStorage
 
 
@@ -110,3 +112,69 @@ def other_properties(
         for key, value in expected.items()
         if table.input_format and table.serde_properties.get(key, _DEFAULTS.get(key)) != value
     ]
+
+
+# Hive 4 has this key, and has read Parquet timestamps from INT64 since the same release. Distributions of Hive 3 may have both.
+_WRITES_INT64 = "hive.parquet.write.int64.timestamp"
+_SKIPS_CONVERSION = "hive.parquet.timestamp.skip.conversion"
+_NOT_IN_OLD = {
+    ("parquet", "zstd"): "it reads zstd only if Hadoop's native library has it (see hadoop checknative)",
+    ("parquet", "lz4"): "it cannot read lz4",
+    ("orc", "zstd"): "it cannot read zstd",
+    ("orc", "lz4"): "it cannot read lz4 in the dead letters, which are Parquet files",
+    ("avro", "zstd"): "it cannot read zstd",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What differs between versions and configurations of Hive in reading files.
+
+    `is_old`: an Apache Hive before 4. `shifts_int96`: it reads timestamps of INT96 as UTC, and shows them in its own zone.
+    """
+
+    is_old: bool
+    shifts_int96: bool
+
+
+def reader_of(session: Session) -> Reader:
+    """Ask Hive for two of its properties; a server that does not tell them is taken for a new one.
+
+    Raises MetastoreUnavailable.
+    """
+    return Reader(
+        is_old=_property(session, _WRITES_INT64) == f"{_WRITES_INT64} is undefined",
+        shifts_int96=_property(session, _SKIPS_CONVERSION) == f"{_SKIPS_CONVERSION}=false",
+    )
+
+
+def _property(session: Session, key: str) -> str:
+    """Return Hive's answer `key=value` or `key is undefined`; "" if it is another one."""
+    try:
+        rows = session.run(f"SET {key}")
+    except MetastoreRefused:
+        return ""
+    return str(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else ""
+
+
+def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> tuple[str, str] | None:
+    """Return what `reader` does not read, or reads wrongly, of the files of `writer`, and what to set; None if it reads all."""
+    faults: list[str] = []
+    keys: list[str] = []
+    remedies: list[str] = []
+    has_times = writer.format == "parquet" and any(
+        "timestamp" in type_words(column.type) for column in columns
+    )
+    is_int96 = writer.timestamps == "int96"
+    if reader.is_old and (writer.format, writer.compression) in _NOT_IN_OLD:
+        faults.append(_NOT_IN_OLD[writer.format, writer.compression])
+        keys.append("compression: snappy")
+    if reader.is_old and has_times and not is_int96:
+        faults.append("it cannot read timestamps of INT64")
+        keys.append("timestamps: int96")
+    if reader.shifts_int96 and has_times and (reader.is_old or is_int96):
+        faults.append("it shifts timestamps of INT96 by its time zone")
+        remedies.append(f"set {_SKIPS_CONVERSION}=true in hive-site.xml, unless that zone is UTC")
+    if keys:
+        remedies.insert(0, f"set writer: {{{', '.join(keys)}}} in the map")
+    return ("; ".join(faults), "; ".join(remedies)) if faults else None

@@ -1,10 +1,12 @@
 """`validate --online`: the checks of a map against its services."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
 from kafka2hive.config.route import RoutedTable
+from kafka2hive.hive.stored_as import reader_of, unread
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import View, look
@@ -24,7 +26,7 @@ from kafka2hive.service.tables.ledgers import UnreadableLedger, apart, attempt
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
 from kafka2hive.service.tables.table_state import MapTable
-from kafka2hive.service.validate.check import Check, Failed, Passed, Result, exit_code_of
+from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned, exit_code_of
 from kafka2hive.service.validate.kafka_check import check_kafka
 from kafka2hive.service.validate.map_check import SelectCheck, check_selects_online
 from kafka2hive.service.validate.storage_check import LEDGER_ROOT, check_storage
@@ -163,8 +165,28 @@ def check_hive(
         result = _hive_result(metastore, catalogue, name, table)
         checks.append(Check("hive", name, result))
         if isinstance(result, Failed) and isinstance(result.error, ServiceUnavailable):
-            break
-    return checks
+            return checks
+    return checks + _unread_files(metastore, catalogue, tables)
+
+
+def _unread_files(metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable]) -> list[Check]:
+    """Return a warning for each table whose files this version of Hive, or its configuration, does not read correctly."""
+    try:
+        reader = reader_of(metastore.session)
+    except MetastoreUnavailable as error:
+        return [Check("hive", "files", Failed(error.to_error(str(error))))]
+    warnings = []
+    for table in tables:
+        with suppress(TableError, ServiceUnavailable, ConfigError):  # the table's own check has failed
+            catalogue.resolve(table)
+            fault = unread(reader, table.rule.writer, catalogue.expected(table.name).columns)
+            if fault is not None:
+                text, remedy = fault
+                message = f"Hive does not read all files that {table.name} gets: {text}"
+                warnings.append(
+                    Check("hive", f"{table.name}: files", Warned(TableError("hive.unread", message, remedy)))
+                )
+    return warnings
 
 
 def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTable | None) -> Result:
