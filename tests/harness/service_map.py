@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from tests.services.jars import IS_OLD_HIVE
+
 FLIGHT_COLUMNS = {
     **dict.fromkeys(("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay"), "bigint"),
     **dict.fromkeys(("arr_time", "sched_arr_time", "arr_delay"), "bigint"),
@@ -56,11 +58,21 @@ def write_map(
         "trigger": "500ms",
         "run_directory": str(folder / f"run-{service}"),
         **sections,
-        "tables": tables,
+        "tables": [_readable(table) for table in tables] if IS_OLD_HIVE else tables,
     }
     path = folder / f"{service}.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
+
+
+def _readable(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the table with a writer whose files Hive before 4 reads: no codec zstd, no Parquet timestamps in INT64."""
+    writer = table.get("writer", {})
+    old = {
+        "parquet": {"compression": "snappy", "timestamps": "int96"},
+        "orc": {"compression": "snappy"},
+    }.get(writer.get("format", "parquet"), {})
+    return {**table, "writer": {**old, **writer}} if old else table
 
 
 def location(uri: str, table: str) -> str:

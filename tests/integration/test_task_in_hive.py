@@ -3,6 +3,7 @@
 import datetime
 import itertools
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 from typing import Literal
 
@@ -23,7 +24,7 @@ from kafka2hive.config.keys import (
 )
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.formats.files import encoding_of
-from kafka2hive.hive.stored_as import storage_clause
+from kafka2hive.hive.stored_as import Reader, storage_clause, unread
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plan.contract import TaskPlan
@@ -33,6 +34,7 @@ from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
+from tests.services.jars import IS_OLD_HIVE
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
@@ -91,6 +93,13 @@ WRITERS = {
     ),
 }
 """By the end of the table's name."""
+if IS_OLD_HIVE:  # what `validate --online` does not warn of must be read
+    int96 = {
+        name: replace(writer, timestamps="int96") if writer.format == "parquet" else writer
+        for name, writer in WRITERS.items()
+    }
+    old = Reader(is_old=True, shifts_int96=False)
+    WRITERS = {name: writer for name, writer in int96.items() if unread(old, writer, COLUMNS) is None}
 
 
 def not_held(writer: WriterOptions) -> list[int]:
@@ -194,12 +203,14 @@ def test_hive_reads_nested_nulls_fetched_and_in_a_job(
             file.write(sink.getvalue().to_pybytes())
         create(hive, table, NESTED, ("dt",), f"{base}/{format}", format)
         query = f"select id, nest.q.r, nest.q.s[1].t.u, named['k'].q.r from {table}"
-        for found in (hive.query(query), hive.query(IN_A_JOB, query)):
+        # in a job, Hive before 4 gives NULL from a map in ORC unless it reads row by row
+        in_a_job = (IN_A_JOB, "set hive.vectorized.execution.enabled=false") if IS_OLD_HIVE else (IN_A_JOB,)
+        for found in (hive.query(query), hive.query(*in_a_job, query)):
             assert sorted(found) == wanted
         counted = (
             f"select count(nest.q.r), sum(nest.q.r), count(nest.q.s[1].t.u), sum(named['k'].q.r) from {table}"
         )
-        assert hive.query(IN_A_JOB, counted) == [
+        assert hive.query(*in_a_job, counted) == [
             (
                 sum(row[1] is not None for row in wanted),
                 sum(row[1] or 0 for row in wanted),
@@ -287,8 +298,10 @@ def test_hive_reads_back_what_was_in_kafka(
         tuple(c.name for c in DEAD_LETTER_PARTITIONS),
         f"{base}/dead",
     )
+    # of the letters of ORC and JSON tables, Hive before 4 cannot read the timestamp
+    time = "'-'" if IS_OLD_HIVE else "`timestamp`"
     letters = hive.query(
-        f"select source_table, `offset`, hex(value), hex(key), epoch, dt, reason, `timestamp` from {hive_database}.dead"
+        f"select source_table, `offset`, hex(value), hex(key), epoch, dt, reason, {time} from {hive_database}.dead"
     )
     assert sorted(letter[:6] for letter in letters) == sorted(
         (table, offset, value, "FF6B6579", 7, "2023-11-14")

@@ -7,6 +7,7 @@ is used, so that any Python runs it.
     python tests/jars/fetch.py           fetch what is missing
     python tests/jars/fetch.py --check   exit 1 when something is missing, fetch nothing
     ... --bench                          and what the benchmarks' peers need (`bench/NAME.gav`)
+    ... --hive                           and other versions of Hive (`hive/NAME.gav`)
 """
 
 # ruff: noqa: T201 - a command talks to its user by printing
@@ -138,7 +139,12 @@ def main(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     lists = [
         *sorted(LISTS.glob("*.gav")),
-        *(sorted(LISTS.glob("bench/*.gav")) if "--bench" in arguments else []),
+        *(
+            gav
+            for kind in ("bench", "hive")
+            if f"--{kind}" in arguments
+            for gav in sorted(LISTS.glob(f"{kind}/*.gav"))
+        ),
     ]
     missing = [gav for gav in lists if not is_complete(gav)]
     if "--check" in arguments:

@@ -9,6 +9,7 @@ from pyhive import hive
 from thrift.transport.TTransport import TTransportException
 
 from tests.services.hadoop_files import write_site
+from tests.services.jars import HIVE, IS_OLD_HIVE
 from tests.services.jvm import java_command
 from tests.services.ports import accepts
 from tests.services.service import Service
@@ -37,6 +38,9 @@ _OPENED = [
     "util.regex",
     "time",
 ]
+
+# of Hive 3.1 and earlier, which were made for Java 8
+_ON_A_LATER_JAVA = ["-Djava.system.class.loader=UrlClasses"]
 
 
 class HiveServer(Service):
@@ -100,10 +104,11 @@ class HiveServer(Service):
         data = self.folder / "data"
         self.service.command = [
             *java_command(
-                "hive",
+                HIVE,
                 1024,
                 "-Xmn128m",  # halves what collecting garbage takes
                 *opened,
+                *_ON_A_LATER_JAVA * IS_OLD_HIVE,
                 *self._options,
                 f"-Dhadoop.home.dir={self.folder}",
                 f"-Dderby.stream.error.file={data}/derby.log",
@@ -171,6 +176,7 @@ class HiveServer(Service):
                 "hive.stats.autogather": "false",
                 "hive.compute.query.using.stats": "false",
                 "hive.fetch.task.conversion": "more",
+                "hive.parquet.timestamp.skip.conversion": "true",  # the default since Hive 4
                 "hive.exec.submit.local.task.via.child": "false",
                 # halves the time of a small query
                 "hive.exec.counters.pull.interval": "20",

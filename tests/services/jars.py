@@ -8,6 +8,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = (ROOT / ".cache").resolve()  # may be a link, so that worktrees share the jars and class data
 COMMAND = "scripts/setup test"
 
+_OTHER_HIVE = os.environ.get("KAFKA2HIVE_TEST_HIVE")
+HIVE = f"hive-{_OTHER_HIVE}" if _OTHER_HIVE else "hive"
+"""The jars of the HiveServer2 that is tested: `hive`, or those of an older version, of which `scripts/test-hive` names one."""
+IS_OLD_HIVE = HIVE != "hive"
+
 
 class MissingService(Exception):
     """Java or a directory of jars is not there; the text names the command that fetches it."""

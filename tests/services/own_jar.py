@@ -1,4 +1,7 @@
-"""The few lines of Java that a service needs besides its jars: `tests/services/java/SERVICE/*.java`."""
+"""The few lines of Java that a service needs besides its jars: `tests/services/java/SERVICE/*.java`.
+
+For another version of a service, as `hive-3.1.3`, those of `hive` and its own.
+"""
 
 import subprocess
 import tempfile
@@ -16,7 +19,8 @@ def own_jars(name: str) -> list[Path]:
 
     Made once for each text of them, by the compiler that every Java brings as a module.
     """
-    sources = sorted((_SOURCES / name).glob("*.java"))
+    folders = dict.fromkeys([name.partition("-")[0], name])
+    sources = [source for folder in folders for source in sorted((_SOURCES / folder).glob("*.java"))]
     if not sources:
         return []
     text = zlib.crc32(b"".join(source.read_bytes() for source in sources))
@@ -29,7 +33,7 @@ def own_jars(name: str) -> list[Path]:
             subprocess.run([*compiler, "-d", folder, *map(str, sources)], check=True)
             partial = Path(folder, "own.jar")
             with zipfile.ZipFile(partial, "w") as written:
-                for file in sorted(Path(folder).glob("*.class")):
-                    written.write(file, file.name)
+                for file in sorted(Path(folder).rglob("*.class")):
+                    written.write(file, file.relative_to(folder))
             partial.replace(jar)
     return [jar]
