@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,28 @@ _STORAGE = '"logger": "kafka2hive.storage"'
 EPOCH = re.compile(rb'"message": "epoch \d+: ')
 
 
+TRIES = 5
+_LATE = re.compile(
+    r"\b(hive\.(unavailable|not_compared)|storage\.(unavailable|outcome_unknown)|kafka\.(unavailable|no_answer|stalled)"
+    r"|registry\.unavailable)\b"
+)
+"""Codes of a service that did not answer."""
+_TELLS_OUTAGES = frozenset({"status", "doctor", "bundle", "top"})
+"""Commands that end with what is wrong at this moment: a test waits until they tell what it wants."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command that has ended."""
+    """A command that has ended. `was_late`: it left something undone because a service did not answer in time."""
 
     code: int
     out: str
     log: str
+    was_late: bool = False
+
+    @classmethod
+    def of(cls, code: int, out: str, log: str) -> "Finished":
+        return cls(code, out, log, code in (69, 75) and bool(_LATE.search(out) or _LATE.search(log)))
 
     @property
     def document(self) -> dict[str, Any]:
@@ -41,20 +56,40 @@ class Finished:
         return document
 
 
-def command(name: str, config: Path, *arguments: str) -> Finished:
+def command(name: str, config: Path, *arguments: str, patient: bool = True) -> Finished:
     """A command in this process, to its end: what it prints, logs and gives as exit code. A bug is raised.
 
-    `name` may be of two words. Use `command_as_process` where the process itself is what a test is about.
+    `name` may be of two words. Use `command_as_process` where the process itself is what a test is about. A service of a busy
+    machine may answer too late for a command: it is repeated then, as its user would, if it is `patient` (see `in_time`).
     """
-    with _signals_kept(), _connections_collected():
-        return _invoked(name, config, arguments)
+
+    def do() -> Finished:
+        with _signals_kept(), _connections_collected():
+            return _invoked(name, config, arguments)
+
+    return in_time(do) if patient and name not in _TELLS_OUTAGES else do()
+
+
+def in_time(do: Callable[[], Finished]) -> Finished:
+    """Do it again as long as it ends without all of its work because a service did not answer, at most TRIES times.
+
+    The log is that of all tries, the rest of the last one.
+    """
+    done = do()
+    for _ in range(TRIES - 1):
+        if not done.was_late:
+            break
+        time.sleep(2)
+        again = do()
+        done = Finished(again.code, again.out, f"{done.log}\n{again.log}", again.was_late)
+    return done
 
 
 def _invoked(name: str, config: Path, arguments: Sequence[str]) -> Finished:
     result = invoke(*name.split(), "-c", str(config), *arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return Finished(result.exit_code, result.stdout, result.stderr)
+    return Finished.of(result.exit_code, result.stdout, result.stderr)
 
 
 def command_as_process(
@@ -74,16 +109,27 @@ def command_as_process(
         check=False,
         env={**os.environ, **(env or {})},
     )
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return Finished.of(done.returncode, done.stdout, done.stderr)
 
 
-def run_once(config: Path, *arguments: str) -> Finished:
+def run_once(config: Path, *arguments: str, patient: bool = True) -> Finished:
     """`run --once` in this process, to its end; its log is the messages alone. All of them share one JVM.
 
-    For the process itself, its signals or its death: `Running(config, "--once")`.
+    For the process itself, its signals or its death: `Running(config, "--once")`. `patient` is as in `command`.
     """
-    done = command("run", config, "--once", *arguments)
-    return Finished(done.code, done.out, "\n".join(map(_message, done.log.splitlines())))
+    done = command("run", config, "--once", *arguments, patient=patient)
+    return replace(done, log="\n".join(map(_message, done.log.splitlines())))
+
+
+def run_once_until(config: Path, ready: Callable[[], bool], what: str) -> None:
+    """`run --once`, again until `ready()`: one that meets a slow service leaves looks and certificates to the next run."""
+    for _ in range(TRIES):
+        done = run_once(config)
+        assert done.code == 0, done.log[-3000:]
+        if ready():
+            return
+        time.sleep(2)
+    raise AssertionError(f"not {what} after {TRIES} runs:\n{done.log[-3000:]}")
 
 
 def _forget_the_run() -> None:
@@ -129,6 +175,18 @@ def _signals_kept() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+class PausedJvm:
+    """`environment` lets Java stand still as soon as it begins: whatever happens to its run comes before Spark is there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "paused"
+        options = ("+UnlockDiagnosticVMOptions", "+PauseAtStartup", f"PauseAtStartupFile={self._file}")
+        self.environment = {"JDK_JAVA_OPTIONS": " ".join(f"-XX:{option}" for option in options)}
+
+    def is_there(self) -> bool:
+        return self._file.exists()
 
 
 class Running:

@@ -16,6 +16,7 @@ from tests.services.service import Service
 from tests.services.service_process import ServiceFailed, ServiceProcess
 
 _ATTEMPTS = 30
+_MORE_QUERIES = 3
 _LOGGING = """status = ERROR
 appender.console.type = Console
 appender.console.name = console
@@ -41,6 +42,10 @@ _OPENED = [
 
 # of Hive 3.1 and earlier, which were made for Java 8
 _ON_A_LATER_JAVA = ["-Djava.system.class.loader=UrlClasses"]
+
+
+def _only_reads(statement: str) -> bool:
+    return statement.split(maxsplit=1)[0].lower() in ("select", "show", "describe", "set")
 
 
 class HiveServer(Service):
@@ -88,7 +93,20 @@ class HiveServer(Service):
         raise ServiceFailed(f"closed {_ATTEMPTS} connections; the output of {self.service.tail()}")
 
     def query(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run statements on one new connection; gives the rows of the last one (none for DDL)."""
+        """Run statements on one new connection; gives the rows of the last one (none for DDL).
+
+        Statements that only read are asked again if a server that goes on has closed the connection.
+        """
+        for _ in range(_MORE_QUERIES if all(map(_only_reads, statements)) else 0):
+            try:
+                return self._query(statements)
+            except (TTransportException, OSError):
+                if self.service.has_ended:
+                    raise
+                time.sleep(1)
+        return self._query(statements)
+
+    def _query(self, statements: Sequence[str]) -> list[tuple[Any, ...]]:
         connection = self.connect()
         try:
             cursor = connection.cursor()

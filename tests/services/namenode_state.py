@@ -9,7 +9,7 @@ def bean(http_port: int, name: str) -> dict[str, object]:
     """Read one JMX bean of a NameNode; empty when it does not answer (yet)."""
     url = f"http://127.0.0.1:{http_port}/jmx?qry=Hadoop:service=NameNode,name={name}"
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(url, timeout=10) as answer:
             beans = json.load(answer)["beans"]
     except (OSError, http.client.HTTPException, ValueError):
         return {}
@@ -39,7 +39,7 @@ def ha_state(http_port: int) -> str:
 def answers(http_port: int) -> bool:
     """Say whether an HTTP server of Hadoop answers at this port."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/jmx", timeout=2):
+        with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/jmx", timeout=30):
             return True
     except (OSError, http.client.HTTPException):
         return False

@@ -65,7 +65,7 @@ class SparkStandalone(Service):
     def alive_workers(self) -> int:
         """How many Workers the Master counts as alive; 0 while it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._ports[1]}/json/", timeout=2) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._ports[1]}/json/", timeout=30) as answer:
                 return int(json.load(answer)["aliveworkers"])
         except (OSError, ValueError, KeyError):
             return 0

@@ -114,7 +114,7 @@ class Yarn(Service):
     def get(self, path: str) -> dict[str, Any]:
         """What the ResourceManager's web service says; empty while it does not answer."""
         try:
-            with urllib.request.urlopen(self._url(path), timeout=5) as answer:
+            with urllib.request.urlopen(self._url(path), timeout=30) as answer:
                 found: dict[str, Any] = json.load(answer)
                 return found
         except (OSError, ValueError):
@@ -145,7 +145,7 @@ class Yarn(Service):
             "yarn.scheduler.minimum-allocation-mb": "64",
             "yarn.scheduler.maximum-allocation-mb": str(self._memory_mb),
             "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",  # containers start sooner
-            "yarn.nm.liveness-monitor.expiry-interval-ms": "10000",
+            "yarn.nm.liveness-monitor.expiry-interval-ms": "120000",  # a busy machine is no lost node
             **self._own,
         }
         self._write(self.folder, cluster)
