@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.harness.program import Running, command, run_once
+from tests.harness.program import PausedJvm, Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.harness.sessions import is_java
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
@@ -33,8 +33,9 @@ def test_a_jvm_that_is_killed_while_it_starts_ends_the_run_with_69_and_nothing_t
     kafka.create_topic(unique, 1)
     table = flights_table(f"{unique}.flights", unique)
     config = write_map(tmp_path, unique, kafka.bootstrap, f"file://{tmp_path}/disk", [table])
-    with Running(config) as run:
-        run.wait_until(lambda: bool(jvms(run)), "starting Java")
+    paused = PausedJvm(tmp_path)
+    with Running(config, env=paused.environment) as run:
+        run.wait_until(paused.is_there, "starting Java")
         kill_jvm(run)
         assert run.wait() == UNAVAILABLE, run.tail()
         assert "Spark did not start" in run.tail()

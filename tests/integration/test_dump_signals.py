@@ -7,12 +7,10 @@ import shlex
 import signal
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.harness.program import PROGRAM, Running, command, run_once
+from tests.harness.program import PROGRAM, PausedJvm, Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
-from tests.harness.sessions import is_java
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights
@@ -22,13 +20,10 @@ from tests.services.produce import produce
 INSTALLATION = Path(__file__).parents[2] / "docs" / "installation.md"
 
 
-def has_jvm(run: Running) -> bool:
-    return any(is_java(child) for child in psutil.Process(run.pid).children(recursive=True))
-
-
 def others(run: Running) -> list[str]:
-    """Lines of the log that are no JSON documents."""
-    return [line for line in run.log.read_text().splitlines() if not is_json(line)]
+    """Lines of the log that are no JSON documents, but for Java's about the options of the tests."""
+    lines = run.log.read_text().splitlines()
+    return [line for line in lines if not is_json(line) and "JDK_JAVA_OPTIONS" not in line]
 
 
 def is_json(line: str) -> bool:
@@ -47,8 +42,9 @@ def test_a_signal_while_spark_starts_ends_with_its_code_one_line_and_nothing_tou
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 1)
     config = write_map(tmp_path, unique, kafka.bootstrap, uri, [flights_table(f"{unique}.flights", unique)])
-    with Running(config) as run:
-        run.wait_until(lambda: has_jvm(run), "starting Spark")
+    paused = PausedJvm(tmp_path)
+    with Running(config, env=paused.environment) as run:
+        run.wait_until(paused.is_there, "starting Spark")
         (os.killpg if number is signal.SIGINT else os.kill)(run.pid, number)
         assert run.wait() == 128 + number
         assert run.times_said("interrupted while Spark started") == 1
@@ -67,16 +63,14 @@ def test_the_time_limit_for_cron_lets_the_epoch_under_way_finish(
     uri, table, tree = f"file://{tmp_path}/disk", f"{unique}.flights", LocalTree()
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 2)
-    stored = produce(kafka.bootstrap, unique, flights()[:60_000], 2)
-    config = write_map(
-        tmp_path,
-        unique,
-        kafka.bootstrap,
-        uri,
-        [flights_table(table, unique)],
-        trigger="100ms",
-        limits={"epoch_records": 500},
-    )
+    stored = produce(kafka.bootstrap, unique, flights()[:10_000], 2)
+
+    def limited(records: int) -> Path:
+        limits = {"epoch_records": records}
+        entries = [flights_table(table, unique)]
+        return write_map(tmp_path, unique, kafka.bootstrap, uri, entries, trigger="100ms", limits=limits)
+
+    config = limited(500)
     with Running(config, program=[*shlex.split(found[1]), *PROGRAM]) as run:
         run.wait_for_epoch()
         assert run.terminate() == 128 + signal.SIGTERM, run.tail()
@@ -84,7 +78,7 @@ def test_the_time_limit_for_cron_lets_the_epoch_under_way_finish(
         assert not run.said("Traceback"), run.tail()
         assert not run.said("the tasks of epoch"), run.tail()
         assert others(run) == []
-    rest = run_once(config)
+    rest = run_once(limited(10_000))
     assert rest.code == 0, rest.log[-3000:]
     assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
     assert_exactly(tree, location(uri, table), stored, flight)
