@@ -105,9 +105,7 @@ class Killer:
     def command_at(self, name: str, point: Failpoint) -> None:
         """Kill `recover` or `init` at a failpoint."""
         point = self._marked(point)
-        code = self._commands.command_at(name, self.config, point, PATIENCE)
-        assert code == -signal.SIGKILL, f"{name} {point.name}: {code}, {self._commands.tail()}"
-        assert point.was_hit(), f"{name} {point.name}: killed by somebody else"
+        self._commands.kill_at(name, self.config, point)
         self._note(f"{name} {point.name}")
 
     def run_at(self, point: Failpoint) -> None:

@@ -10,7 +10,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,8 +22,10 @@ ROOT = Path(__file__).parents[2]
 class WarmParent:
     """One child after another of `python -m module`; leave the `with` block and nothing of it is left."""
 
-    def __init__(self, module: str, log: Path) -> None:
+    def __init__(self, module: str, log: Path, env: Mapping[str, str] | None = None) -> None:
+        """`env` is added to the environment."""
         self.log = log
+        self._env = dict(env or {})
         self._module = module
         self._parent: subprocess.Popen[bytes] | None = None
         self.pid = 0
@@ -36,7 +38,7 @@ class WarmParent:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 bufsize=0,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                env=os.environ | {"PYTHONPATH": str(ROOT)} | self._env,
                 start_new_session=True,
             )
         reaper.watch(self._parent.pid)

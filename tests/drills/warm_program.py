@@ -4,7 +4,9 @@ It has the modules of `init` and `recover`; what they print is in the parent's l
 """
 
 import os
+import signal
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,17 +18,32 @@ from tests.drills.failpoint import Failpoint, Trap
 from tests.drills.failpoint_program import set_trap
 from tests.drills.warm_parent import WarmParent, serve
 
+PATIENCE = 900.0
+TRIES = 5
+
 
 class WarmProgram(WarmParent):
-    """One command after another, each with a failpoint."""
+    """One command after another, each with a failpoint. `env` is added to the environment."""
 
-    def __init__(self, log: Path) -> None:
-        super().__init__(__name__, log)
+    def __init__(self, log: Path, env: Mapping[str, str] | None = None) -> None:
+        super().__init__(__name__, log, env)
 
-    def command_at(self, name: str, config: Path, point: Failpoint, seconds: float) -> int:
+    def command_at(
+        self, name: str, config: Path, point: Failpoint, *arguments: str, seconds: float = PATIENCE
+    ) -> int:
         """A command without Spark to its end: the exit code, or the signal's number with a minus."""
-        self.fork({"arguments": [name, "-c", str(config)], "failpoint": asdict(point)})
+        words = [*name.split(), "-c", str(config), *arguments]
+        self.fork({"arguments": words, "failpoint": asdict(point)})
         return self.wait(seconds)
+
+    def kill_at(self, name: str, config: Path, point: Failpoint, *arguments: str) -> None:
+        """Let a command be killed at a failpoint; one that meets a slow service before does not count."""
+        for _ in range(TRIES):
+            code = self.command_at(name, config, point, *arguments)
+            if code not in (69, 75):
+                break
+        assert code == -signal.SIGKILL, f"{name} {point.name}: {code}, {self.tail()}"
+        assert point.was_hit(), f"{name} {point.name}: killed by somebody else"
 
 
 def carry_out(order: dict[str, Any]) -> int:
