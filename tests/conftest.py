@@ -8,9 +8,12 @@ when Java or a jar is missing: the test fails and names the command.
 import collections
 import gc
 import os
+import subprocess
+import sys
 import uuid
 from collections.abc import Generator, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -163,6 +166,15 @@ def spark_standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Spar
 
     with SparkStandalone(tmp_path_factory.mktemp("spark-standalone"), cores=2) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `kafka2hive pack` makes of this environment, shared."""
+    folder = tmp_path_factory.mktemp("pack")
+    subprocess.run([sys.executable, "-m", "kafka2hive.cli.main", "pack", str(folder)], check=True)
+    [file] = folder.iterdir()
+    return file
 
 
 @pytest.fixture(scope="session")

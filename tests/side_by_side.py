@@ -55,7 +55,7 @@ GROUPS = {
             "integration/test_secure_refusals",
             "integration/test_secure_service",
         ),
-        "yarn": ("drills/test_secure_yarn", "drills/test_yarn"),
+        "yarn": ("drills/test_secure_yarn", "drills/test_yarn", "integration/test_spark_pack"),
     }.items()
     for file in files
 }

@@ -1,7 +1,6 @@
 """What drills share: their form and the report."""
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from tests.drills.form import Form, form_asked_for
 from tests.drills.report import DrillReport, Figure
-from tests.harness.program import PROGRAM
 
 if TYPE_CHECKING:
     from tests.services.kafka_secure import SecureKafka
@@ -52,15 +50,6 @@ def strict_kafka(tmp_path_factory: pytest.TempPathFactory, kdc: "Kdc") -> "Itera
 
     with SecureKafka(tmp_path_factory.mktemp("strict-kafka"), kdc, 15_000) as broker:
         yield broker
-
-
-@pytest.fixture(scope="session")
-def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `kafka2hive pack` makes of this environment."""
-    folder = tmp_path_factory.mktemp("pack")
-    subprocess.run([*PROGRAM, "pack", str(folder)], check=True)
-    [file] = folder.iterdir()
-    return file
 
 
 @pytest.fixture
