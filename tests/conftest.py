@@ -39,7 +39,9 @@ if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.spark_standalone import SparkStandalone
 
 # how long one example takes says nothing about it being right; the same examples every time: no luck decides a run
-settings.register_profile("certain", deadline=None, derandomize=True)
+settings.register_profile("certain", deadline=None, derandomize=True, max_examples=50)
+# pytest --hypothesis-profile long: the long form, other examples each time
+settings.register_profile("long", deadline=None, max_examples=1_000)
 # the same examples again, but the first that fails is enough: for who asks only whether a mistake is noticed
 settings.register_profile(
     "noticed", settings.get_profile("certain"), phases=(Phase.explicit, Phase.reuse, Phase.generate)

@@ -137,7 +137,8 @@ def _batches(draw: st.DrawFn) -> tuple[pa.Schema, list[bytes]]:
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=2 * settings().max_examples,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(_batches(), st.sampled_from(ZONES))
 def test_decoder_and_reference_agree(batch: tuple[pa.Schema, list[bytes]], zone: str) -> None:

@@ -304,7 +304,10 @@ def _mapped(draw: st.DrawFn) -> tuple[pa.Schema, Sources, list[bytes], bool]:
     return schema, sources, messages, any_case
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=2 * settings().max_examples,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(_mapped(), st.sampled_from(["UTC", ZONE, "America/St_Johns"]))
 def test_any_paths_over_any_objects_come_out_as_the_reference_says(
     batch: tuple[pa.Schema, Sources, list[bytes], bool], zone: str

@@ -264,7 +264,7 @@ def test_who_did_not_get_all_got_at_least_as_much_as_anybody_else(
 
 
 @given(tables, slots)
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 def test_planning_again_and_again_drains_every_backlog(backlogs: list[TableBacklog], slots: int) -> None:
     limits = Limits()
     total = sum(b.records for b in backlogs)

@@ -468,7 +468,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.dictionaries(_KEYS, _VALUES, max_size=6), min_size=1, max_size=6))
 def test_the_map_is_right_whatever_the_records_hold(documents: list[dict[str, Any]]) -> None:
     text, service = _drafted(*documents)

@@ -289,4 +289,4 @@ class Ledger(RuleBasedStateMachine):
 
 
 TestLedger = Ledger.TestCase
-TestLedger.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestLedger.settings = settings(stateful_step_count=20)

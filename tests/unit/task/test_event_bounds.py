@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, BucketTime, TableRule, TableSettings
@@ -96,7 +96,6 @@ def fates(
     st.one_of(st.none(), st.integers(MINUTE, 500 * DAY)),
     st.one_of(st.none(), st.integers(ms(2024, 1, 1), ms(2028, 12, 31))),
 )
-@settings(max_examples=200, deadline=None)
 def test_a_batch_is_decided_like_one_row_at_a_time_with_pythons_own_clocks(
     times: list[tuple[int, int | None]], zone: str, future: int | None, past: int | None, closed: int | None
 ) -> None:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, BucketTime
@@ -49,7 +49,6 @@ instants = st.datetimes(datetime.datetime(1890, 1, 1), datetime.datetime(2037, 1
 
 
 @given(st.lists(instants, min_size=1, max_size=50), st.sampled_from(ZONES))
-@settings(max_examples=200, deadline=None)
 def test_an_instant_falls_into_the_bucket_of_its_wall_clock(
     times: list[datetime.datetime], zone: str
 ) -> None:
@@ -60,7 +59,6 @@ def test_an_instant_falls_into_the_bucket_of_its_wall_clock(
 
 
 @given(st.lists(instants, min_size=1, max_size=50), st.sampled_from(ZONES), st.sampled_from(ZONES))
-@settings(max_examples=200, deadline=None)
 def test_a_wall_clock_of_the_table_is_moved_to_the_bucketing_zone(
     times: list[datetime.datetime], table_zone: str, zone: str
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, MetadataColumn, WriterOptions
@@ -28,7 +28,6 @@ RUNS = st.lists(
 
 
 @given(st.lists(RUNS, min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
 def test_pieces_hold_every_row_once_in_its_bucket_and_in_order(
     stream: list[list[tuple[int, int, int]]],
 ) -> None:
