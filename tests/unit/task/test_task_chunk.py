@@ -220,7 +220,7 @@ def test_threads_that_decode_one_table_at_once_each_get_their_own_rows() -> None
             MessageRecords(list(map(message, range(10), values))),
         )
         barrier.wait(60)
-        for _ in range(1_000):
+        for _ in range(250):
             (part,) = ChunkDecoder(table).decode(chunk)
             ((rows, _),) = part.batches
             if rows.column("a").to_pylist() != [number] * len(source):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import FileFormat, WriterOptions
@@ -89,7 +89,6 @@ def written(files: MemoryFiles, result: list[DataFile]) -> dict[str, list[int]]:
     st.sampled_from([7, 1_000_000]),
     st.sampled_from(["parquet", "parquet", "orc"]),
 )
-@settings(max_examples=150, deadline=None)
 def test_every_row_is_in_a_file_of_its_bucket_whatever_the_bounds(
     stream: list[list[int]],
     memory: int,
@@ -155,23 +154,23 @@ def test_row_groups_are_as_large_as_asked_for_however_small_the_batches() -> Non
     assert len(groups) <= 5
 
 
-def test_memory_and_open_files_stay_within_their_bounds_with_a_thousand_open_buckets() -> None:
-    files, bound = MemoryFiles(), 4 * 1024 * 1024
+def test_memory_and_open_files_stay_within_their_bounds_with_hundreds_of_open_buckets() -> None:
+    files, bound = MemoryFiles(), 1024 * 1024
     shared = limits(memory=bound, open_files=10)
     table = writer(files, shared)
-    paths = [f"b={n}" for n in range(1_000)]
+    paths = [f"b={n}" for n in range(300)]
     chance = random.Random(1)
     before = pa.total_allocated_bytes()
     highest = 0
-    for start in range(0, 300_000, 10_000):
-        buckets = [chance.randrange(1_000) for _ in range(10_000)]
+    for start in range(0, 60_000, 10_000):
+        buckets = [chance.randrange(300) for _ in range(10_000)]
         add(table, batch(list(range(start, start + 10_000)), "y" * 40), buckets, paths)
         assert table.buffered_bytes <= bound
         highest = max(highest, pa.total_allocated_bytes() - before)
-    # Parquet's own buffers of ten open files come on top; what a buffer pins of foreign batches would show here
-    assert highest < 4 * bound
+    # Parquet's own buffers of open files come on top; buffers that pin foreign rows would hold 2.9 times the bound
+    assert highest < 2 * bound
     table.finish()
-    assert sum(file.rows for file in table.results()) == 300_000
+    assert sum(file.rows for file in table.results()) == 60_000
     shared.closer.stop()
     # ten that are written, one that waits to carry the accounts, two closings for each thread
     assert files.most_open <= 10 + 1 + 2 * WIDTH
