@@ -50,21 +50,27 @@ def run_campaign(
     jobs: int,
     progress: Callable[[int], None] = lambda done: None,
     kind: str = "ledger",
+    batch: int = BATCH,
 ) -> Tally:
-    """Run all schedules in `jobs` processes. No further batch begins after the first violation."""
+    """Run all schedules in `jobs` processes, or in this one if `jobs` is 1. No further batch begins after the first violation."""
     tally = Tally()
     batches = iter(
-        [(seed, min(BATCH, first + schedules - seed)) for seed in range(first, first + schedules, BATCH)]
+        [(seed, min(batch, first + schedules - seed)) for seed in range(first, first + schedules, batch)]
     )
+    if jobs == 1:
+        while not tally.violations and (seeds := next(batches, None)):
+            tally.add(run_batch(kind, *seeds))
+            progress(tally.schedules)
+        return tally
     with ProcessPoolExecutor(jobs, get_context("spawn"), _prepare) as pool:
-        running = {pool.submit(run_batch, kind, *batch) for batch in _take(batches, 2 * jobs)}
+        running = {pool.submit(run_batch, kind, *seeds) for seeds in _take(batches, 2 * jobs)}
         while running:
             done: Future[Tally] = next(as_completed(running))
             running.remove(done)
             tally.add(done.result())
             progress(tally.schedules)
             if not tally.violations:
-                running |= {pool.submit(run_batch, kind, *batch) for batch in _take(batches, 1)}
+                running |= {pool.submit(run_batch, kind, *seeds) for seeds in _take(batches, 1)}
     return tally
 
 

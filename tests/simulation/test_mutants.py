@@ -22,13 +22,13 @@ def test_the_simulation_catches(mutant: Mutant) -> None:
 
 
 def test_the_unchanged_code_passes_where_mutants_fail() -> None:
-    """Of the seeds that `test_simulation.py` plays with the real code anyway, three of each kind."""
+    """All seeds that `test_simulation.py` does not play with the real code anyway, and two more of each kind."""
     same = load(Mutant("nothing changed", "kafka2hive.ledger.epoch", ()))
     with without_logs():
         for kind in KINDS:
             seeds = sorted({mutant.seed for mutant in MUTANTS if mutant.kind == kind})
             played = [seed for seed in seeds if seed < PLAYED[kind]]
-            for seed in [*played[:3], *seeds[len(played) :]]:
+            for seed in [*played[:2], *seeds[len(played) :]]:
                 assert play(kind, seed, same).violation is None, f"{kind} {seed}"
 
 

@@ -12,7 +12,7 @@ from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import outcome_of, without_logs
 from tests.simulation.service.schedule import ServiceSchedule
 
-SCHEDULES = 60
+SCHEDULES = 30
 
 
 class WaitingSchedule(ServiceSchedule):

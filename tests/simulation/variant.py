@@ -1,15 +1,17 @@
 """Production code with one mistake: sources are patched and compiled in memory, and no file is changed."""
 
 import ast
+import dataclasses
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from tests.simulation.code import Production
 from tests.simulation.mutants import Mutant
@@ -72,7 +74,8 @@ def load(mutant: Mutant) -> Production:
         vars(sys.modules.get(parent) or real[parent]).pop(child, None)
     sys.meta_path.insert(0, finder)
     try:
-        return Production(**{field: importlib.import_module(name) for field, name in FIELDS.items()})
+        with _methods_compiled_once():
+            return Production(**{field: importlib.import_module(name) for field, name in FIELDS.items()})
     finally:
         sys.meta_path.remove(finder)
         for name in copied:
@@ -80,6 +83,21 @@ def load(mutant: Mutant) -> Production:
         sys.modules.update(real)
         for now, before in attributes:
             now.update(before)
+
+
+@contextmanager
+def _methods_compiled_once() -> Iterator[None]:
+    """Let `dataclasses` keep the code of the methods that it generates: compiling them is half of a load."""
+    vars(dataclasses)["exec"] = lambda text, *namespaces: exec(_compiled(text), *namespaces)
+    try:
+        yield
+    finally:
+        del vars(dataclasses)["exec"]
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<string>", "exec")
 
 
 def patched_source(mutant: Mutant) -> str:
