@@ -10,18 +10,18 @@ import pytest
 from tests.fuzz.watch import Report, fuzz
 
 EXAMPLES = {
-    "flights": 50,
-    "wide": 30,
-    "paths": 20,
-    "cases": 20,
-    "raw": 10,
-    "snapshots": 150,
-    "names": 60,
-    "maps": 60,
-    "avro": 30,
-    "csv": 30,
-    "rows": 30,
-    "protobuf": 30,
+    "flights": 25,
+    "wide": 15,
+    "paths": 10,
+    "cases": 10,
+    "raw": 5,
+    "snapshots": 75,
+    "names": 30,
+    "maps": 30,
+    "avro": 15,
+    "csv": 15,
+    "rows": 15,
+    "protobuf": 15,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
@@ -43,23 +43,23 @@ def test_damaged_input_breaks_nothing(target: str) -> None:
 
 
 @pytest.mark.timeout(3600)
-def test_twenty_five_thousand_damaged_records_came_through_the_decoders() -> None:
+def test_twelve_thousand_damaged_records_came_through_the_decoders() -> None:
     count = sum((report.count for report in reports().values()), start=Counter())
     sys.stdout.write(f"\n{dict(sorted(count.items()))}\n")
-    assert count["damaged messages"] >= 25_000
-    assert count["rejected"] > 5_000
-    assert count["checked by the reference"] > 2_500
+    assert count["damaged messages"] >= 12_500
+    assert count["rejected"] > 2_500
+    assert count["checked by the reference"] > 1_250
     assert count["forged snapshots that are read"] > 0
     assert count["maps that load"] > 0
-    assert count["avro messages"] > 10_000
-    assert count["avro messages that are rows"] > 1_000
-    assert count["lines with rows"] > 2_000
-    assert count["array with rows"] > 2_000
-    assert count["lines of CSV with rows"] > 500
-    assert count["csv messages"] > 10_000
-    assert count["csv messages that are rows"] > 2_500
-    assert count["protobuf messages"] > 2_500
-    assert count["protobuf messages that are rows"] > 500
+    assert count["avro messages"] > 5_000
+    assert count["avro messages that are rows"] > 500
+    assert count["lines with rows"] > 1_000
+    assert count["array with rows"] > 1_000
+    assert count["lines of CSV with rows"] > 250
+    assert count["csv messages"] > 5_000
+    assert count["csv messages that are rows"] > 1_250
+    assert count["protobuf messages"] > 1_250
+    assert count["protobuf messages that are rows"] > 250
 
 
 def _worker(code: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from tests.mutants.text_runner import (
     text_mutants,
 )
 
-EVERY = 8
+EVERY = 16
 SAMPLE = text_mutants()[::EVERY]
 TESTS = "tests/unit/model/test_layout.py"
 MODULE = "kafka2hive.model.paths.ledger"

@@ -2,7 +2,7 @@
 
 import re
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from tests.mutants.generated import Mutant
 from tests.mutants.judges import judges
@@ -20,14 +20,13 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+)", re.MULTILINE)
 class Court:
     """Judges mutants one after the other; it keeps two processes that have imported what tests need."""
 
-    def __init__(self, judges: Callable[[str], Sequence[str]] = judges) -> None:
-        self._judges = judges
+    def __init__(self) -> None:
         self._quick = WarmPytest(product=True)
         self._thorough = WarmPytest()
 
-    def noticed_by(self, mutant: Mutant) -> str:
-        """The test that fails, or how it hung; "": the mutant survives. Raises NoVerdict."""
-        files = self._judges(mutant.function.module)
+    def noticed_by(self, mutant: Mutant, files: Sequence[str] = ()) -> str:
+        """The test that fails, or how it hung; "": the mutant survives. `files` default to its judges. Raises NoVerdict."""
+        files = files or judges(mutant.function.module)
         quick = self._quick.run(
             files[:NEAREST],
             SECONDS,
