@@ -28,7 +28,7 @@ class Screen:
 def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen:
     """Return the screen of `stream`.
 
-    Colours are off if `color` (--color/--no-color) is false, NO_COLOR is not empty or TERM is `dumb`.
+    Colours are off if `color` (--color/--no-color) is false, NO_COLOR is not empty, or TERM is `dumb` or `unknown`.
     """
     if not stream.isatty():
         return Screen()
