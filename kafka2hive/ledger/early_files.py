@@ -128,7 +128,8 @@ def _refuse_visible_home(files: FileSystem, state: Snapshot, early: EarlyPartiti
             f"{home} must be empty until {early.partition.path} is compacted, but it has {counted(len(visible), 'file')},"
             f" for example {visible[0]}: readers would see more rows than the ledger has",
             "if the ledger was restored from a backup, put the newer one back, or move it away and rebuild it with"
-            f" `kafka2hive recover --rebuild-ledger {state.table}`; move files of others away; nothing was changed",
+            f" `kafka2hive recover --rebuild-ledger {state.table}`; move files away that kafka2hive did not write;"
+            " nothing was changed",
         )
 
 

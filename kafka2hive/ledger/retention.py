@@ -94,7 +94,7 @@ def drop_from_hive(metastore: PartitionDropper, present: Iterable[HivePartition]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The partitions that have no files of this ledger left, how many files were deleted, and the files of others.
+    """The partitions that have no files of this ledger left, how many files were deleted, and the files that it did not write.
 
     `error` is the storage error that ended the deletion early, None if there was none.
     """
@@ -113,7 +113,7 @@ def is_over(dropped: DroppedPartition, now: float, keep_seconds: float = KEEP_SE
 
 @dataclass(frozen=True, slots=True)
 class _Emptied:
-    """How many files of one partition were deleted, and the files of others.
+    """How many files of one partition were deleted, and the files that this ledger did not write.
 
     `is_clear` says that the listings showed no data file or certificate of this ledger, so that none had to be deleted.
     """
@@ -128,7 +128,8 @@ def _delete_files(
 ) -> _Emptied:
     """Delete the ledger's files of a dropped partition at both of its places, then its directories that are empty (E4).
 
-    Files of others stay, and so do the directories with such files. A call after a crash deletes the rest. Raises StorageError.
+    Files that this ledger did not write stay, and so do the directories with such files. A call after a crash deletes the
+    rest. Raises StorageError.
     """
     deleted, is_clear, foreign, home = 0, True, list[str](), dropped.partition
     for place in _places(home):

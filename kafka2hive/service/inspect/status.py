@@ -80,7 +80,7 @@ class RetentionStatus:
     """What has expired in a table: periods that ended at or before `expired_before` (ISO 8601 UTC, "" if none have).
 
     `retain_seconds` is the map's `retain`, None if it has none. `waits` has the paths of expired partitions that must not be
-    dropped yet, and why, as far as the ledger knows it: `retain --plan` also looks for files of others.
+    dropped yet, and why, as far as the ledger knows it: `retain --plan` also looks for foreign files.
     """
 
     retain_seconds: float | None
