@@ -126,18 +126,18 @@ def kill_worker(worker: psutil.Process) -> None:
     worker.kill()
 
 
-def kill_all_workers_at(run: Running, there: Callable[[], bool], what: str) -> None:
-    """SIGKILL to every worker as soon as there is something, and two of them: one may begin a moment after the other."""
-    workers: list[psutil.Process] = []
+def kill_all_workers_at(run: Running, there: Callable[[], bool], what: str, feed: Callable[[], None]) -> None:
+    """SIGKILL to every worker as soon as there is something, and two of them: one may begin a moment after the other.
 
-    def are_at_work() -> bool:
-        if there():
-            workers[:] = python_workers([run.pid])
-        return len(workers) >= 2
+    Waits for the next ones if all have ended by themselves; `feed` sends more records to a run that has read all.
+    """
 
-    run.wait_until(are_at_work, what, 900, 0.05)
-    killed = [worker for worker in workers if _is_killed(worker)]
-    assert killed, f"at {what} all {len(workers)} workers had ended by themselves"
+    def are_killed() -> bool:
+        workers = python_workers([run.pid]) if there() else []
+        return len(workers) >= 2 and sum(map(_is_killed, workers)) > 0
+
+    run.wait_until(lambda: run.said("the query runs"), "reading", 900)
+    run.wait_until(Fed(are_killed, feed), what, 900, 0.05)
 
 
 def _is_killed(worker: psutil.Process) -> bool:

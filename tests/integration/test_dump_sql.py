@@ -22,7 +22,7 @@ from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
-from tests.services.produce import produce
+from tests.services.produce import Place, produce
 
 RECORDS, TOPIC_PARTITIONS = 600, 2
 TEXT_WRITERS = {
@@ -242,7 +242,12 @@ def test_workers_killed_in_the_middle_of_an_epoch_lose_and_double_nothing(
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     table = f"{unique}.late"
     kafka.create_topic(unique, TOPIC_PARTITIONS)
-    stored = produce(kafka.bootstrap, unique, flights()[:150_000], TOPIC_PARTITIONS)
+    stored: dict[Place, bytes | None] = {}
+
+    def send() -> None:
+        stored.update(produce(kafka.bootstrap, unique, flights()[:80_000], TOPIC_PARTITIONS))
+
+    send()
     entry = flights_table(table, unique, sql="SELECT * FROM records WHERE dep_delay > 0")
     config = write_map(tmp_path, unique, kafka.bootstrap, uri, [entry])
     ledger, place = LedgerText(tree, ledger_root(uri), table), location(uri, table)
@@ -251,6 +256,7 @@ def test_workers_killed_in_the_middle_of_an_epoch_lose_and_double_nothing(
             run,
             lambda: any(name.endswith(".in-progress") for name in tree.files(f"{place}/_tmp")),
             "a file",
+            send,
         )
         run.wait_until(lambda: ledger.ends() == ends_of(stored), "all is read", 600, 0.2)
         assert run.terminate() == 143, run.tail()
