@@ -23,7 +23,7 @@ def test_one_run_lives_through_every_restart_of_its_broker(
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
-    restarts, hangs = form.count(3, 50), form.count(1, 3)
+    restarts, hangs = form.count(2, 50), form.count(1, 3)
     hang_seconds = form.pick((5.0, 5.0), (60.0, 240.0))
     topics = {f"{unique}-j": 2, f"{unique}-r": 2}
     json, raw = topics

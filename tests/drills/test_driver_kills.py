@@ -98,7 +98,7 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
-    kills, records = form.count(34, 200), form.pick(SHORT_FLIGHTS, COUNT)
+    kills, records = form.count(32, 200), form.pick(SHORT_FLIGHTS, COUNT)
     kafka.create_topic(hive_database, 4)
     stored: dict[Place, bytes | None] = {}
 
@@ -120,7 +120,7 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
         return scenario.write_map(hive={"url": f"hive://{hive.address}"}, limits=limits)
 
     ledgers = scenario.ledgers_of()
-    runs = form.pick(8, kills - 26)
+    runs = form.pick(6, kills - 26)
     supply = Supply(ledgers, send, records // runs)
     supply.add(records)
     killer = Killer(the_map(2 * records // (runs * EPOCHS_OF_A_RUN)), ledgers, supply, chance, processes)

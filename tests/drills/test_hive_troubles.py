@@ -40,12 +40,12 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     stored: dict[Place, bytes | None] = {}
     kafka.create_topic(unique, 2)
     tables = [flights_in(json_table, unique), payloads_in(raw, unique), flights_in(doomed, unique)]
-    address = {"url": f"hive://{hive.address}", "timeout": "5s"}
+    address = {"url": f"hive://{hive.address}", "timeout": "15s"}
     scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables, hive=address)
     config = scenario.config
     # what verify asks is not what this drill is about: a busy Hive may take longer than the run waits for it
     patient = config.with_name("patient.yaml")
-    patient.write_text(config.read_text().replace("timeout: 5s", "timeout: 300s"))
+    patient.write_text(config.read_text().replace("timeout: 15s", "timeout: 300s"))
     assert patient.read_text() != config.read_text()
 
     def produce_part(number: int) -> None:

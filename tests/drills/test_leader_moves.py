@@ -110,7 +110,7 @@ def test_a_leader_that_went_and_came_back_is_asked_with_its_new_epoch(
 
     wait_until(elected(cluster, unique, [1]), "back", 300, 0.5)
     # who looks once only is refused all the time: nothing else tells the client
-    wait_until(answered, "answered by the one that leads again", 120)
+    wait_until(answered, "answered by the one that leads again", 600)
 
 
 @pytest.mark.timeout(36_000)

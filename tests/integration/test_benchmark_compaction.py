@@ -26,7 +26,7 @@ def test_the_part_compaction_measures_both_rewrites_and_the_freshness_of_other_t
         return folder
 
     room = SimpleNamespace(kafka=lambda: kafka, hdfs=lambda: hdfs, hive=lambda: hive, new_folder=new_folder)
-    figures = measure(cast("Room", room), FILES, seconds=5, jmx_seconds=0)
+    figures = measure(cast("Room", room), FILES, seconds=2, jmx_seconds=0)
     written = {name: [each["files"] for each in rewrites] for name, rewrites in figures["rewrites"].items()}
     assert written == {"kafka2hive compact": [FILES // 5, FILES], "Spark": [FILES // 5, FILES]}
     assert all(figures["freshness"].values())

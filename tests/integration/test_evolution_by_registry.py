@@ -3,7 +3,6 @@ files of all generations side by side.
 """
 
 import io
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ import fastavro
 import pytest
 
 from tests.harness.avro_flights import framed
-from tests.harness.cli_ledger import invoke
 from tests.harness.program import Finished, Running, command, run_once
 from tests.harness.protobuf_flights import message_class
 from tests.harness.scenario import on_hdfs
@@ -90,7 +88,10 @@ class Topic:
         self.kafka.create_topic(self.name, 2)
 
     def map_of(self, columns: dict[str, Any] | None = None, **more: Any) -> Path:
-        entry = {
+        return self.map_of_tables(self.entry(columns, **more))
+
+    def entry(self, columns: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        return {
             "table": self.table,
             "topics": [self.name],
             "start": "earliest",
@@ -99,9 +100,11 @@ class Topic:
             "metadata": PLACE,
             "bucket": {"path": "dt={day}"},
         } | more
+
+    def map_of_tables(self, *entries: dict[str, Any]) -> Path:
         sections = {"hive": {"url": f"hive://{self.hive.address}"}, "registry": {"url": self.registry.url}}
         uri = f"{self.hdfs.namenode_url}/{self.name}"
-        return write_map(self.folder, self.name, self.kafka.bootstrap, uri, [entry], **sections)
+        return write_map(self.folder, self.name, self.kafka.bootstrap, uri, list(entries), **sections)
 
     def register(self, generation: int) -> int:
         return self.registry.register(f"{self.name}-value", self._schema(generation))
@@ -118,10 +121,11 @@ class Topic:
         return produce(self.kafka.bootstrap, self.name, messages, 2)
 
     def wait_until_at(self, run: Running, ends: Mapping[tuple[str, int], int]) -> None:
-        """Until the ledger stands there."""
+        """Until the ledger stands there, and Hive has all partitions."""
         storage = on_hdfs(self.hdfs, self.name)
         ledger = LedgerText(storage.tree, ledger_root(storage.uri), self.table)
         run.wait_until(lambda: ledger.ends() == ends, f"at {ends}", pause=0.5)
+        run.wait_until(lambda: not ledger.newest()["unregistered"], "all in Hive", pause=0.5)
 
     def assert_rows(self) -> None:
         shown = "id, `order`, spot.gate, spot.hall, tags, dt"
@@ -150,7 +154,7 @@ def topic(
 
 
 def _planned(path: Path) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(invoke("plan", "--json", "-c", str(path)).stdout)["tables"][0]
+    table: dict[str, Any] = command("plan", path, "--json").document["tables"][0]
     return table
 
 
@@ -285,39 +289,57 @@ REFUSED = {
 }
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("mode", BY_MODE)
-def test_three_generations_under_the_registrys_compatibility_are_in_hive_row_by_row(
-    topic: Topic, mode: str
-) -> None:
-    subject = f"{topic.name}-value"
-    path = topic.map_of({"id": "bigint"}, schema_evolution="add", bucket={"path": ""})
-    sent: list[dict[str, Any]] = []
-    ids: dict[int, int] = {}
-    for generation, fields in enumerate(BY_MODE[mode], 1):
-        schema = {"type": "record", "name": "Flight", "namespace": topic.name, "fields": fields}
-        ids[generation] = topic.registry.register(subject, schema)
-        topic.registry.require(subject, mode)
+class Producers:
+    """Those of one topic under a mode of compatibility, rolled out one by one; `sent`: what they have sent."""
+
+    def __init__(self, topic: Topic, mode: str) -> None:
+        self._service, self._mode, self._ids = topic, mode, dict[int, int]()
+        self.name, self.table = f"{topic.name}-{mode}", f"{topic.name}.{mode.lower()}"
+        self.sent: list[dict[str, Any]] = []
+        topic.kafka.create_topic(self.name, 2)
+
+    def _schema(self, fields: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"type": "record", "name": "Flight", "namespace": self._service.name, "fields": fields}
+
+    def register(self, fields: list[dict[str, Any]]) -> int:
+        return self._service.registry.register(f"{self.name}-value", self._schema(fields))
+
+    def send(self, generation: int) -> None:
+        """Records of this generation, which is registered now, and of the one before it."""
+        self._ids[generation] = self.register(BY_MODE[self._mode][generation - 1])
+        self._service.registry.require(f"{self.name}-value", self._mode)
         messages = []
         for i in range(EACH):
-            for writer in {max(generation - 1, 1), generation}:  # the producers are rolled out one by one
-                values = {"id": len(sent), "day": f"d{i}", "note": f"n{i}", "gate": i}
-                known = BY_MODE[mode][writer - 1]
-                own = {"type": "record", "name": "Flight", "namespace": topic.name, "fields": known}
+            for writer in {max(generation - 1, 1), generation}:
+                values = {"id": len(self.sent), "day": f"d{i}", "note": f"n{i}", "gate": i}
+                known = BY_MODE[self._mode][writer - 1]
                 body = io.BytesIO()
-                fastavro.schemaless_writer(body, own, values)
-                messages.append(framed(ids[writer], body.getvalue()))
-                sent.append({field["name"]: values[field["name"]] for field in known})
-        produce(topic.kafka.bootstrap, topic.name, messages, 2)
+                fastavro.schemaless_writer(body, self._schema(known), values)
+                messages.append(framed(self._ids[writer], body.getvalue()))
+                self.sent.append({field["name"]: values[field["name"]] for field in known})
+        produce(self._service.kafka.bootstrap, self.name, messages, 2)
+
+
+@pytest.mark.timeout(3600)
+def test_three_generations_under_each_compatibility_of_the_registry_are_in_hive_row_by_row(
+    topic: Topic,
+) -> None:
+    modes = {mode: Producers(topic, mode) for mode in BY_MODE}
+    flat: dict[str, Any] = {"schema_evolution": "add", "bucket": {"path": ""}}
+    own = [{"table": each.table, "topics": [each.name]} for each in modes.values()]
+    path = topic.map_of_tables(*(topic.entry({"id": "bigint"}, **flat, **each) for each in own))
+    for generation in (1, 2, 3):
+        for producers in modes.values():
+            producers.send(generation)
         _done(path)
-    refused = {"type": "record", "name": "Flight", "namespace": topic.name, "fields": REFUSED[mode]}
-    with pytest.raises(HTTPError, match="409"):
-        topic.registry.register(subject, refused)
-    rows = topic.hive.query(f"select id, `day`, note, gate from {topic.table}")
-    assert sorted(rows) == [
-        (row["id"], row.get("day"), row.get("note"), row.get("gate"))
-        for row in sorted(sent, key=lambda r: r["id"])
-    ]
+    for mode, producers in modes.items():
+        with pytest.raises(HTTPError, match="409"):
+            producers.register(REFUSED[mode])
+        rows = topic.hive.query(f"select id, `day`, note, gate from {producers.table}")
+        assert sorted(rows) == [
+            (row["id"], row.get("day"), row.get("note"), row.get("gate"))
+            for row in sorted(producers.sent, key=lambda r: r["id"])
+        ], mode
     audited = command("verify", path, "--deep")
     assert audited.code == 0, audited.log[-3000:]
 

@@ -17,6 +17,7 @@ from tests.harness.service_map import location, write_map
 from tests.oracle.data_files import visible_files
 from tests.oracle.tree import HdfsTree
 from tests.services.jars import jars
+from tests.services.jvm import OPTIONS
 from tests.services.produce import produce
 from tests.services.service_process import ServiceProcess
 
@@ -94,7 +95,8 @@ def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_befor
     script = tmp_path / "job.py"
     script.write_text(textwrap.dedent(SPARK_JOB))
     arguments = [str(script), kafka.bootstrap, unique, output, checkpoint, jars("spark-kafka")]
-    job = ServiceProcess("job", [sys.executable, *arguments], tmp_path)
+    options = {"JDK_JAVA_OPTIONS": " ".join(OPTIONS)}  # it lives for a minute
+    job = ServiceProcess("job", [sys.executable, *arguments], tmp_path, options)
     job.start()
     try:
         job.wait_until(is_stuck(tree, checkpoint, job), "stuck", 600)

@@ -113,11 +113,12 @@ class Sender:
         self._producer.flush(30)
 
     def keep_sending(self, seconds: float, is_over: Callable[[], bool]) -> None:
-        """One every `_PAUSE` seconds, for so long or until it `is_over`."""
+        """One every `_PAUSE` seconds, for so long or until it `is_over`; at least one."""
         until = time.monotonic() + seconds
+        self.send(1)
         while time.monotonic() < until and not is_over():
-            self.send(1)
             time.sleep(_PAUSE)
+            self.send(1)
 
 
 class Watcher:
