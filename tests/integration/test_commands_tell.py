@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness.program import Finished, Running, command, command_as_process, run_once
 from tests.harness.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
+from tests.harness.waiting import wait_until
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
@@ -36,7 +37,7 @@ def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
     nowhere = write_map(
         tmp_path / "nowhere", unique, kafka.bootstrap, f"hdfs://127.0.0.1:{port}/{unique}", tables
     )
-    away = run_once(nowhere)
+    away = run_once(nowhere, patient=False)
     assert away.code == 69, away.log[-3000:]
     assert f"[storage.unavailable] hdfs://127.0.0.1:{port} does not answer" in away.log
     assert "the query runs" not in away.log and "set aside" not in away.log
@@ -46,8 +47,14 @@ def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
     once = run_once(config)
     assert once.code == 75, once.log[-3000:]
     assert f"[kafka.unknown_topic] {typo}: the map lists topic {unique}_typo" in once.log
-    code, found = states(config)
-    assert code == 75
+    found: dict[str, Any] = {}
+
+    def lags_are_told() -> bool:
+        found.update(states(config)[1])
+        return all(found[name]["lag_records"] is not None for name in (well, typo))
+
+    wait_until(lags_are_told, "told of the lags", pause=1)
+    assert states(config)[0] == 75
     assert found[well]["last_outcome"]["state"] == "serving"
     assert found[typo]["last_outcome"]["error"]["code"] == "kafka.unknown_topic"
     for name in (well, typo):
@@ -89,10 +96,14 @@ def test_another_process_sees_the_states_of_a_live_run(
         run.wait_until(
             lambda: told(crowded, "retrying") and told(well, "serving"), "one of two set aside", 600, pause=1
         )
-        code, found = states(config, command_as_process)
-        assert code == 75 and found[well]["state"] == "serving"
-        assert found[crowded]["error"]["code"].startswith("storage.") and found[crowded]["next_try"]
-        assert found[well]["owner_heartbeat"]
+
+        def seen_by_another() -> bool:
+            """A run that stood still for some seconds has not beaten lately."""
+            code, found = states(config, command_as_process)
+            assert found[crowded]["error"]["code"].startswith("storage.") and found[crowded]["next_try"]
+            return code == 75 and found[well]["state"] == "serving" and bool(found[well]["owner_heartbeat"])
+
+        run.wait_until(seen_by_another, "seen by another process", pause=1)
         hdfs.clear_quota(location(uri, crowded))
         run.wait_until(lambda: told(crowded, "serving"), "serving again", 600, pause=1)
         run.wait_until(lambda: states(config)[0] == 0, "well", 300, pause=1)
@@ -174,5 +185,5 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     away = write_map(
         tmp_path, database, kafka.bootstrap, uri, tables, hive={"url": f"hive://127.0.0.1:{port}"}
     )
-    told = command("validate", away, "--online")
+    told = command("validate", away, "--online", patient=False)
     assert told.code == 69 and "[hive.unavailable]" in told.out, told.out

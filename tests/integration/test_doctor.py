@@ -10,6 +10,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from tests.harness.program import Finished, command
 from tests.harness.service_map import raw_table, write_map
+from tests.harness.waiting import wait_until
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.jars import IS_OLD_HIVE
@@ -62,8 +63,13 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     topic = ConfigResource(ResourceType.TOPIC, unique, incremental_configs=[keep])
     admin = kafka.admin()
     admin.incremental_alter_configs([topic])[topic].result(120)
-    mended = command("doctor", config, "--json")
-    assert not {"doctor.retention", "doctor.room"} & _findings(mended).keys(), mended.out
+
+    def is_well() -> bool:
+        """A broker hears of a topic's new configuration a moment after the controller."""
+        mended = command("doctor", config, "--json")
+        return mended.code == 0 and not {"doctor.retention", "doctor.room"} & _findings(mended).keys()
+
+    wait_until(is_well, "well", 600, 1)
     assert not [
         path for path in hdfs.client().list_status(f"/{unique}", recursive=True) if "probe" in path.path
     ]

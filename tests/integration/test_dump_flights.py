@@ -2,11 +2,13 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.harness.waiting import wait_until
 from tests.oracle.data_files import whole_table
 from tests.oracle.exact import (
     PLACE_COLUMNS,
@@ -56,7 +58,13 @@ def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
     distinct = f"select count(distinct k_partition * 1000000 + k_offset), count(*) from {raw}"
     assert hive.query(distinct) == [(COUNT, COUNT)]
 
-    again = command("status", config, "--json").document
+    again: dict[str, Any] = {}
+
+    def has_lags() -> bool:
+        again.update(command("status", config, "--json").document)
+        return all(t["lag_records"] is not None for t in again["tables"])
+
+    wait_until(has_lags, "answered by Kafka", pause=1)
     assert again["exit_code"] == 0
     assert [(t["lag_records"], t["pending"], t["unregistered"]) for t in again["tables"]] == [
         (0, None, [])

@@ -100,6 +100,9 @@ def test_records_out_of_range_and_late_records_are_letters_that_every_reader_of_
             "1 partition more than 366 days ahead of its records' Kafka timestamps, such as dt=2099-01-01"
         )
         run.wait_until(lambda: any(warning in text for text in warnings_of(plain)), "warned", pause=0.5)
+        run.wait_until(
+            lambda: not any(ledger.newest()["unregistered"] for ledger in ledgers.values()), "all in Hive"
+        )
         assert run.terminate() == 143, run.tail()
     assert counted(hive, plain) == {**rows, FUTURE: 7, PAST: 5}
     for name in (strict, shuffled):

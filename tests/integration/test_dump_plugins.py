@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from tests.harness.package import install
-from tests.harness.program import PROGRAM, Finished, command_as_process
+from tests.harness.program import Finished, command_as_process, in_time
 from tests.harness.service_map import location, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.hdfs import Hdfs
@@ -51,7 +51,7 @@ def test_the_documented_example_is_installed_and_dumps(
     config = write_map(tmp_path, hive_database, kafka.bootstrap, uri, [entry], hive=hive_section)
 
     def call(command: str, *arguments: str) -> Finished:
-        return command_as_process(command, config, *arguments, program=PROGRAM, env={"PYTHONPATH": path})
+        return in_time(lambda: command_as_process(command, config, *arguments, env={"PYTHONPATH": path}))
 
     path = os.environ.get("PYTHONPATH", "")
     refused = call("validate")

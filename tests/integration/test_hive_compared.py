@@ -15,6 +15,7 @@ from tests.harness.service_map import (
     write_map,
 )
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight, flights_by_month
+from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
@@ -91,8 +92,15 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
     assert first.code == 75, first.log[-3000:]
     assert_only_the_healthy_one_is_dumped(first.log)
 
+    def is_told(messages: list[str], table: str, code: str) -> bool:
+        return any(f"{name(table)} is set aside" in text and f"[{code}]" in text for text in messages)
+
     with Running(config) as run:
-        run.wait_until(lambda: all(run.said(f"{name(t)} is set aside") for t in codes), "all looked at")
+        run.wait_until(
+            lambda: all(is_told(messages, *each) for messages in [run.messages()] for each in codes.items()),
+            "all looked at",
+            pause=0.5,
+        )
         run.wait_until(lambda: run.said("the query runs"), "done with its take-overs")
         assert_only_the_healthy_one_is_dumped(run.log.read_text())
         hive.query(f"drop table {name('text')}")
@@ -105,6 +113,8 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
             "corrected",
             pause=1.0,
         )
+        ledgers = [LedgerText(tree, ledger_root(uri), name(table)) for table in corrected]
+        run.wait_until(lambda: not any(text.newest()["unregistered"] for text in ledgers), "in Hive", pause=1)
         assert run.terminate() == 143, run.tail()
     for table in corrected:
         assert_settled(tree, ledger_root(uri), name(table), location(uri, name(table)), ends_of(stored))
@@ -121,7 +131,7 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
     uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
     kafka.create_topic(unique, 2)
     stored = produce(kafka.bootstrap, unique, flights()[:5_000], 2)
-    hive = hive_away
+    hive, ledger = hive_away, LedgerText(tree, ledger_root(uri), table)
 
     def service(timeout: str) -> Path:
         tables = [flights_table(table, unique)]
@@ -133,7 +143,7 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
         assert tree.files(location(uri, table)) == {} == tree.files(f"{ledger_root(uri)}/{table}")
         assert tree.files(f"{ledger_root(uri)}/kafka_partition_offsets") == {}
         hive.start()
-        run.wait_until(lambda: run.epochs() > 0, "dumped")
+        run.wait_until(lambda: ledger.ends() == ends_of(stored), "dumped", 900)
         refusals = [said for said in run.messages() if f"{table} is set aside" in said]
         assert refusals and all("[hive.not_compared]" in said for said in refusals), run.tail()
         assert run.terminate() == 143, run.tail()
@@ -142,7 +152,7 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
         hide()
         stored |= produce(kafka.bootstrap, unique, flights()[part * 90_000 :][:1_000], 2)  # of another month
         config = service("3s")
-        done = run_once(config)
+        done = run_once(config, patient=False)
         assert (done.code, "hive.not_compared" in done.log) == (69, False), done.log[-3000:]
         assert (
             "[hive.unavailable] " in done.log and "are not registered" in done.log and "recover" in done.log
@@ -153,7 +163,7 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
     with Running(config) as run:
         run.wait_until(lambda: run.said("HiveServer2 does not answer"), "without Hive")
         warning = "HiveServer2 has not answered"
-        run.wait_until(lambda: any(warning in line for line in _status(config)["warnings"]), "warned", 300)
+        run.wait_until(lambda: any(warning in line for line in _status(config)["warnings"]), "warned", 900)
         hive.start()
         run.wait_until(lambda: _status(config)["unregistered"] == [], "registered", 900, pause=1)
         run.wait_until(lambda: run.said("HiveServer2 answers again, after"), "with Hive again")

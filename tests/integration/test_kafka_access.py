@@ -65,7 +65,7 @@ def in_p12(broker: SecureKafka) -> dict[str, str]:
     return without(broker.mutual_tls(), "certificate", "ssl.key.") | store
 
 
-def admin(properties: Properties, seconds: float = 15.0) -> KafkaAdmin:
+def admin(properties: Properties, seconds: float = 60.0) -> KafkaAdmin:
     return KafkaAdmin(KafkaOptions(tuple(properties.items()), "kafka2hive-test"), seconds)
 
 
@@ -92,7 +92,7 @@ def test_each_kind_of_credentials_reads_topics_offsets_and_groups(
     }
 
     def ask(properties: Properties) -> object:
-        kafka = admin(properties, 60.0)
+        kafka = admin(properties, 120.0)
         view = kafka.cluster().topics[topic]
         assert kafka.commit_group_offsets("kafka2hive-group", {tp: 1})
         return (

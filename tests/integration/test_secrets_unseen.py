@@ -8,7 +8,7 @@ import pytest
 
 from kafka2hive.hive.session import HiveSession
 from tests.harness import shown
-from tests.harness.program import command, command_as_process, run_once
+from tests.harness.program import command, command_as_process, in_time, run_once
 from tests.harness.scenario import Scenario, flights_in
 from tests.integration.secure_map import assert_flights_in_hive, grant, login, on_secure_hdfs
 from tests.services.certificates import pkcs12
@@ -81,7 +81,7 @@ def test_passwords_of_a_key_store_and_of_hive_are_nowhere_to_be_seen(
     seen = {"a run": done.out + done.log, "ps": shown.in_ps(os.getsid(0))}
     seen["the event log"] = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
     for asked in (("validate",), ("validate", "--online"), ("status",), ("plan",), ("preview",)):
-        done = command(asked[0], scenario.config, *asked[1:], "--json")
+        done = in_time(lambda: command(asked[0], scenario.config, *asked[1:], "--json"))  # noqa: B023
         assert done.code == 0, done.out + done.log
         seen[" ".join(asked)] = done.out + done.log
     seen["the page of report"] = reported(scenario.config, tmp_path / "report.html")

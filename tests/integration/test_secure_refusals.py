@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.config.keys.connections import AUTHENTICATION
 from kafka2hive.storage.hdfs import HdfsFileSystem
 from tests.harness.keytabs import keytab
-from tests.harness.program import command, command_as_process
+from tests.harness.program import Finished, command, command_as_process, in_time
 from tests.harness.scenario import Scenario, Storage, flights_in
 from tests.integration import documented
 from tests.integration.secure_map import grant, login, on_secure_hdfs, options_of, secure_sections
@@ -26,15 +26,21 @@ Told = tuple[int, dict[str, tuple[str, str]]]
 """Exit code of `validate --online`; code, and message with remedy, of the first failed check of each system."""
 
 
-def asked(config: Path, env: Mapping[str, str] | None = None, *, anew: bool = False) -> Told:
+def asked(
+    config: Path, env: Mapping[str, str] | None = None, *, anew: bool = False, patient: bool = True
+) -> Told:
     """`validate --online` in this process; as one of its own with more in its environment, or `anew`: it has no ticket yet.
 
     Each code and message, and the exit code, is the one of docs/security.md.
     """
-    if anew or env:
-        done = command_as_process("validate", config, "--online", "--json", env=env)
-    else:
-        done = command("validate", config, "--online", "--json")
+
+    def ask() -> Finished:
+        arguments = ("validate", config, "--online", "--json")
+        if anew or env:
+            return command_as_process(*arguments, env=env)
+        return command(*arguments, patient=False)
+
+    done = in_time(ask) if patient else ask()
     failed: dict[str, tuple[str, str]] = {}
     for check in json.loads(done.out)["checks"]:
         if check["result"] == "error":
@@ -57,9 +63,9 @@ class Refused:
         sections = {name: value for name, value in {**self._sections, **changed}.items() if value is not None}
         return self._scenario.write_map(storage=storage, **sections)
 
-    def ask(self, *, anew: bool = False, **changed: Any) -> Told:
-        """`validate --online` of it."""
-        return asked(self.write(**changed), anew=anew)
+    def ask(self, *, anew: bool = False, patient: bool = True, **changed: Any) -> Told:
+        """`validate --online` of it; `patient` as in `command`."""
+        return asked(self.write(**changed), anew=anew, patient=patient)
 
 
 @pytest.fixture
@@ -103,7 +109,7 @@ def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: K
     assert_denied(refused.ask(**expired), "Ticket expired", "renew the cache")
     kdc.kill()
     try:
-        code, failed = refused.ask(anew=True)
+        code, failed = refused.ask(anew=True, patient=False)
     finally:
         kdc.start()
     assert code == 69
@@ -142,7 +148,7 @@ def assert_denied(told: Told, reason: str, remedy: str) -> None:
 def test_a_client_without_kerberos_hears_what_it_lacks(refused: Refused) -> None:
     """The NameNode just cuts it off; Hive is asked with a password that it does not take."""
     simple = {"hadoop.security.authentication": "simple"}
-    code, failed = refused.ask(kerberos=None, hive=None, properties=simple)
+    code, failed = refused.ask(kerberos=None, hive=None, properties=simple, patient=False)
     assert code == 69
     assert failed["storage"][0] == "storage.unavailable"
     assert "does the map lack the section kerberos?" in failed["storage"][1]

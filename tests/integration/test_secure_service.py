@@ -1,6 +1,7 @@
 """The whole service where Kafka, HDFS and HiveServer2 are all secured: dumped exactly through kill -9."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from kafka2hive.model.offsets import TopicPartition
 from tests.harness import shown
 from tests.harness.program import Running, command
 from tests.harness.scenario import Scenario, flights_in
+from tests.harness.waiting import wait_until
 from tests.integration.secure_map import (
     assert_flights_in_hive,
     grant,
@@ -83,10 +85,18 @@ def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
             "in the group",
             pause=1,
         )
+        run.wait_until(lambda: not scenario.ledgers[table].newest()["unregistered"], "in Hive", pause=1)
         assert run.terminate() == 143, run.tail()
     scenario.assert_exactly_once(stored)
     scenario.verify()
-    (status,) = command("status", scenario.config, "--json").document["tables"]
+    status: dict[str, Any] = {}
+
+    def has_lag() -> bool:
+        (told,) = command("status", scenario.config, "--json").document["tables"]
+        status.update(told)
+        return told["lag_records"] is not None
+
+    wait_until(has_lag, "answered by Kafka", pause=1)
     assert (status["table"], status["lag_records"], status["unregistered"]) == (table, 0, [])
     found = command("where", scenario.config, f"{unique}-0@0", "--json")
     assert found.code == 0, found.out
