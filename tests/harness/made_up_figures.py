@@ -114,7 +114,7 @@ def text_of(view: "LiveView") -> str:
 
 async def seen(view: "LiveView", pilot: "Pilot[None]", *expected: str, but: str = "\0") -> str:
     """Wait until the screen shows all of these, and not `but`; gives its text."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while True:
         text = text_of(view)
         if all(one in text for one in expected) and but not in text:

@@ -87,7 +87,7 @@ class Environment:
         """Run a command to its end in `cwd`, and return what it printed. The test fails if its exit code is not 0."""
         variables = {**self.variables, **(more or {})}
         done = subprocess.run(
-            words, cwd=cwd, env=variables, capture_output=True, text=True, timeout=300, check=False
+            words, cwd=cwd, env=variables, capture_output=True, text=True, timeout=1200, check=False
         )
         assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr[-5000:]}"
         return done.stdout

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(ready: Callable[[], object], what: str, seconds: float = 120.0, pause: float = 0.05) -> None:
+def wait_until(ready: Callable[[], object], what: str, seconds: float = 300.0, pause: float = 0.05) -> None:
     """Until `ready()` is true. Fails the test when that takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
     while not ready():

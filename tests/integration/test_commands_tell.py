@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.program import Finished, Running, command, command_as_process, run_once
+from tests.harness.program import Finished, Running, command, command_as_process, in_time, run_once
 from tests.harness.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
 from tests.harness.waiting import wait_until
 from tests.oracle.tree import HdfsTree
@@ -150,7 +150,7 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     hdfs.set_quota(location(uri, crowded), names=1)
     before = tree.files(uri)
 
-    told = command_as_process("validate", config, "--online", "--json")
+    told = in_time(lambda: command_as_process("validate", config, "--online", "--json"))
     assert told.code == 78, told.out
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for check in told.document["checks"]:

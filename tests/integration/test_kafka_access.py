@@ -184,7 +184,7 @@ def test_the_admin_client_tells_every_refusal_with_its_code_and_reason(
 
     def ask(case: Refused) -> object:
         with pytest.raises(Kafka2HiveError) as raised:
-            admin(case.properties).cluster()
+            admin(case.properties, 15.0 if case.code == "kafka.unavailable" else 60.0).cluster()
         assert "wr0ng" not in str(raised.value) and raised.value.remedy
         return told(raised.value, case)
 
