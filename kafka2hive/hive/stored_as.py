@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kafka2hive.config.keys import Column, FileFormat, TextOptions, WriterOptions
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.model.hive_types import type_words
+from kafka2hive.model.hive_types import struct_fields, type_words
 from kafka2hive.model.metastore import MetastoreRefused, Session
 from kafka2hive.plugins import HiveStorage
 
@@ -157,6 +157,15 @@ def _property(session: Session, key: str) -> str:
     return str(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else ""
 
 
+def _names_with_capitals(format: FileFormat, columns: Sequence[Column]) -> list[str]:
+    """Return the columns that an old Hive does not find: itself in ORC, or a field of a struct in lines of JSON."""
+    names = {
+        "orc": {column.name: [column.name] for column in columns},
+        "json": {column.name: struct_fields(column.type) for column in columns},
+    }.get(format, {})
+    return [column for column, written in names.items() if any(name != name.lower() for name in written)]
+
+
 def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> tuple[str, str] | None:
     """Return what `reader` does not read, or reads wrongly, of the files of `writer`, and what to set; None if it reads all."""
     faults: list[str] = []
@@ -169,6 +178,13 @@ def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> 
     if reader.is_old and (writer.format, writer.compression) in _NOT_IN_OLD:
         faults.append(_NOT_IN_OLD[writer.format, writer.compression])
         keys.append("compression: snappy")
+    if reader.is_old and (capitals := _names_with_capitals(writer.format, columns)):
+        faults.append(f"because of capital letters it reads NULL from {', '.join(capitals)}")
+        remedies.append("write these names in lower case in the map (with `from`), or use Parquet")
+    binary = [column.name for column in columns if "binary" in type_words(column.type)]
+    if reader.is_old and writer.format == "json" and binary:
+        faults.append(f"it does not decode the base64 of {', '.join(binary)}")
+        remedies.append("use Parquet, or unbase64() in queries")
     if reader.is_old and has_times and not is_int96:
         faults.append("it cannot read timestamps of INT64")
         keys.append("timestamps: int96")

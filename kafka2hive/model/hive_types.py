@@ -134,7 +134,7 @@ def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
 
 def avro_faults(name: str, hive_type: str) -> Iterator[str]:
     """Yield each reason why an Avro file cannot have a column with this name and type."""
-    fields = [word.strip("`") for word, colon in _WORD.findall(hive_type) if colon]
+    fields = struct_fields(hive_type)
     for avro_name in [name, *fields]:
         if not _NAME.fullmatch(avro_name):
             yield f"{avro_name} is not a valid name in Avro: letters, digits and _, and no digit first"
@@ -146,6 +146,11 @@ def avro_faults(name: str, hive_type: str) -> Iterator[str]:
             yield f"{name} is of type {hive_type}: {_AVRO_FAULTS[word]}"
     if any(key.lower() != "string" for key in _MAP.findall(hive_type)):
         yield f"{name} is of type {hive_type}: Avro's maps have keys of type string"
+
+
+def struct_fields(hive_type: str) -> list[str]:
+    """Return the names of all fields of structs in a Hive type, as they are written there."""
+    return [word.strip("`") for word, colon in _WORD.findall(hive_type) if colon]
 
 
 def type_words(hive_type: str) -> list[str]:

@@ -33,6 +33,7 @@ AWAY: dict[str, Rows | Exception] = dict.fromkeys(HIVE_3, MetastoreUnavailable("
 OLD, NEW = Reader(is_old=True, shifts_int96=True), Reader(is_old=False, shifts_int96=False)
 TIMES = (Column("id", "bigint"), Column("at", "array<struct<t:timestamp>>"))
 IDS = (Column("id", "bigint"),)
+CAPITALS = (Column("Mixed", "bigint"), Column("p", "array<struct<At:int,b:int>>"))
 
 
 class Answers:
@@ -74,6 +75,15 @@ def test_a_server_says_what_it_reads_and_one_that_does_not_say_it_is_taken_for_a
         (WriterOptions(format="avro", compression="zstd"), IDS, ["zstd"]),
         (WriterOptions(format="avro", compression="gzip", timestamps="millis"), TIMES, []),
         (WriterOptions(format="json", compression="gzip"), TIMES, []),
+        (WriterOptions(format="json", compression="gzip"), CAPITALS, ["NULL from p"]),
+        (
+            WriterOptions(format="json", compression="gzip"),
+            (Column("raw", "array<binary>"),),
+            ["base64 of raw"],
+        ),
+        (WriterOptions(compression="gzip"), (Column("raw", "binary"),), []),
+        (WriterOptions(format="orc", compression="gzip"), CAPITALS, ["NULL from Mixed"]),
+        (WriterOptions(compression="gzip"), CAPITALS, []),
     ],
     ids=str,
 )
@@ -81,7 +91,11 @@ def test_what_an_old_hive_does_not_read(
     writer: WriterOptions, columns: tuple[Column, ...], faults: list[str]
 ) -> None:
     found = unread(OLD, writer, columns)
-    assert [word for word in ("zstd", "lz4", "INT64", "INT96") if word in (found or ("",))[0]] == faults
+    assert [
+        word
+        for word in ("zstd", "lz4", "INT64", "INT96", "NULL from Mixed", "NULL from p", "base64 of raw")
+        if word in (found or ("",))[0]
+    ] == faults
     assert unread(NEW, writer, columns) is None
 
 
