@@ -44,7 +44,7 @@ def state_of(database: Database) -> State:
 def seen(hive: HiveServer, view: str) -> State:
     return [
         (int(row[0]), str(row[1]), str(row[2]))
-        for row in hive.query(f"select id, name, cast(total as string) from {view} order by id")
+        for row in hive.query(f"select id, name, total from {view} order by id")
     ]
 
 

@@ -11,6 +11,7 @@ from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, write_map
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
+from tests.services.jars import IS_OLD_HIVE
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
@@ -97,7 +98,8 @@ def test_hive_reads_the_files_of_three_generations_side_by_side(evolving: Evolvi
         assert all(table["statements"] == [] for table in again[:3]), again
     wanted = sorted((_row(generation, i) for generation in (1, 2, 3) for i in range(EACH)), key=str)
     assert evolving.rows(evolving.daily, "dt") == wanted
-    assert evolving.rows(evolving.orc, "dt") == wanted
+    if not IS_OLD_HIVE:  # it reads no ORC that was widened to a decimal of up to 18 digits
+        assert evolving.rows(evolving.orc, "dt") == wanted
     assert evolving.rows(evolving.flat, "`day`") == wanted
     audited = command("verify", path, "--deep")
     assert audited.code == 0, audited.log[-3000:]

@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+from base64 import b64encode
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
@@ -38,6 +39,8 @@ from tests.services.jars import IS_OLD_HIVE
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
+# Hive before 4 finds no names with capital letters in ORC and JSON
+MIXED, AT = ("mixed", "at") if IS_OLD_HIVE else ("Mixed", "At")
 COLUMNS = (
     Column("id", "bigint"),
     Column("at", "timestamp"),
@@ -55,8 +58,8 @@ COLUMNS = (
     Column("single", "float"),
     Column("code", "char(4)"),
     Column("short", "varchar(3)"),
-    Column("Mixed", "bigint"),
-    Column("deep", "array<struct<At:timestamp,amount:decimal(38,10),m:map<string,array<date>>>>"),
+    Column(MIXED, "bigint"),
+    Column("deep", f"array<struct<{AT}:timestamp,amount:decimal(38,10),m:map<string,array<date>>>>"),
 )
 TIMES = [
     "2013-01-01T05:00:00.123456",
@@ -126,10 +129,10 @@ def record(number: int, time: str) -> dict[str, object]:
         "single": 0.5,
         "code": "ab",
         "short": "xyz",
-        "Mixed": 2**63 - 1,
+        MIXED: 2**63 - 1,
         "deep": [
             None,
-            {"At": time, "amount": "1234567890123456789012345678.0123456789", "m": {"d": [time[:10], None]}},
+            {AT: time, "amount": "1234567890123456789012345678.0123456789", "m": {"d": [time[:10], None]}},
         ],
     }
 
@@ -203,14 +206,12 @@ def test_hive_reads_nested_nulls_fetched_and_in_a_job(
             file.write(sink.getvalue().to_pybytes())
         create(hive, table, NESTED, ("dt",), f"{base}/{format}", format)
         query = f"select id, nest.q.r, nest.q.s[1].t.u, named['k'].q.r from {table}"
-        # in a job, Hive before 4 gives NULL from a map in ORC unless it reads row by row
-        in_a_job = (IN_A_JOB, "set hive.vectorized.execution.enabled=false") if IS_OLD_HIVE else (IN_A_JOB,)
-        for found in (hive.query(query), hive.query(*in_a_job, query)):
+        for found in (hive.query(query), hive.query(IN_A_JOB, query)):
             assert sorted(found) == wanted
         counted = (
             f"select count(nest.q.r), sum(nest.q.r), count(nest.q.s[1].t.u), sum(named['k'].q.r) from {table}"
         )
-        assert hive.query(*in_a_job, counted) == [
+        assert hive.query(IN_A_JOB, counted) == [
             (
                 sum(row[1] is not None for row in wanted),
                 sum(row[1] or 0 for row in wanted),
@@ -269,6 +270,8 @@ def test_hive_reads_back_what_was_in_kafka(
         assert all(f.staged.endswith(f".{format}.pending{suffix}") for f in in_files)
         promote(files, manifests[table])
         create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/{name}", format)
+        is_encoded = IS_OLD_HIVE and format == "json"  # it does not decode base64
+        key = (b64encode(b"\xffkey") if is_encoded else b"\xffkey").hex().upper()
         rows = hive.query(
             f"select id, cast(at as string), cast(day as string), price, ratio, flag, name, tags[0], tags[1], size(tags),"
             f" attrs['k'], place.x, place.label, hex(k_key), k_headers, k_offset, dt,"
@@ -285,7 +288,7 @@ def test_hive_reads_back_what_was_in_kafka(
                 assert row[2] == row[27] == time[:10]
             assert row[3] == Decimal("12345678.25")
             assert row[4:10] == (0.1, row[0] % 2 == 0, "Grüße", "a", None, 3)
-            assert row[10:16] == (row[0], row[0], None, "FF6B6579", None, row[0])
+            assert row[10:16] == (row[0], row[0], None, key, None, row[0])
             assert row[17:25] == (-128, 32767, -(2**31), 0.5, "ab  ", "xyz", 2**63 - 1, None)
             assert row[25:27] == (row[1], Decimal("1234567890123456789012345678.0123456789"))
             assert row[28] == 2
