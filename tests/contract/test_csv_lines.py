@@ -98,7 +98,7 @@ def test_messages_together_are_what_each_is_alone(options: CsvOptions) -> None:
     draw, judge = random.Random(12), Judge(options)
     cases = [message for _, of, message, _ in CASES if of == options]
     marks = b'12,ab"\\\n\r\t'
-    for _ in range(80):
+    for _ in range(40):
         some = [draw.choice(cases) for _ in range(draw.randrange(12))]
         some += [bytes(draw.choices(marks, k=draw.randrange(12))) for _ in range(8)]
         assert decode(options, some) == list(map(judge.of, some))
