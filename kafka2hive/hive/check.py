@@ -28,8 +28,9 @@ _LATE = datetime.datetime(2099, 12, 31, 23, 59)
 _REMEDIES = {
     "hive.not_a_table": "give the map another table name",
     "hive.transactional": "recreate it as an external table, or give the map another table name",
-    "hive.managed": "recreate it with CREATE EXTERNAL TABLE (Hive 4 without moving it: ALTER TABLE .. SET TBLPROPERTIES"
-    " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
+    "hive.managed": "recreate it with CREATE EXTERNAL TABLE (or, without moving it: ALTER TABLE .. SET TBLPROPERTIES"
+    " ('EXTERNAL'='TRUE'), in Hive 4 ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')),"
+    " or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
     "hive.format": "set the map's writer (format, text) to the table's, recreate the table for the map's format,"
     " or give the map another table name",

@@ -20,6 +20,7 @@ from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
+from tests.services.jars import IS_OLD_HIVE
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
@@ -104,7 +105,11 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
         run.wait_until(lambda: run.said("the query runs"), "done with its take-overs")
         assert_only_the_healthy_one_is_dumped(run.log.read_text())
         hive.query(f"drop table {name('text')}")
-        properties = "'TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE'"
+        properties = (
+            "'EXTERNAL'='TRUE'"
+            if IS_OLD_HIVE
+            else "'TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE'"
+        )
         hive.query(f"alter table {name('managed')} set tblproperties ({properties})")
         hive.query(f"alter table {name('moved')} set {at('moved')}")
         corrected = ["text", "managed", "moved"]
