@@ -14,8 +14,11 @@ WINDOW = 12
 """So many samples at either end are compared by their medians."""
 POINTS = 48
 HELD = ("driver_mb", "jvm_mb", "workers_mb", "threads", "descriptors", "connections")
-ALLOWED = {"driver_mb": (1.3, 60), "jvm_mb": (1.4, 150), "threads": (1.2, 15), "descriptors": (1.2, 40)}
-"""By how much a run may grow after it has settled: a factor, and an amount that is added to it."""
+ALLOWED = {"driver_mb": (1.3, 60), "jvm_mb": (1.4, 150), "threads": (1.5, 100), "descriptors": (1.2, 40)}
+"""By how much a run may grow after it has settled: a factor, and an amount that is added to it.
+
+Pools keep their threads for a minute after a burst: between 100 and 300 are usual under load that rises and falls.
+"""
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ def an_hour(run: int = 0, threads_more: float = 0.0) -> list[Sample]:
 
 def test_a_run_that_holds_ever_more_threads_has_grown_and_a_steady_one_has_not() -> None:
     assert all(growth.is_allowed for growth in growths(an_hour()))
-    grown = [growth for growth in growths(an_hour(threads_more=0.2)) if not growth.is_allowed]
+    grown = [growth for growth in growths(an_hour(threads_more=1)) if not growth.is_allowed]
     assert [(growth.name, growth.run) for growth in grown] == [("threads", 0)]
 
 
