@@ -9,7 +9,6 @@ import collections
 import gc
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Generator, Iterator
 from functools import partial
@@ -173,8 +172,10 @@ def spark_standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Spar
 @pytest.fixture(scope="session")
 def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `kafka2hive pack` makes of this environment, shared."""
+    from tests.harness.program import PROGRAM
+
     folder = tmp_path_factory.mktemp("pack")
-    subprocess.run([sys.executable, "-m", "kafka2hive.cli.main", "pack", str(folder)], check=True)
+    subprocess.run([*PROGRAM, "pack", str(folder)], check=True)
     [file] = folder.iterdir()
     return file
 

@@ -17,9 +17,9 @@ from kafka2hive.cli.main import main
 from tests.drills.failpoint import Failpoint, Trap
 from tests.drills.failpoint_program import set_trap
 from tests.drills.warm_parent import WarmParent, serve
+from tests.harness.program import TRIES
 
 PATIENCE = 900.0
-TRIES = 5
 
 
 class WarmProgram(WarmParent):

@@ -27,6 +27,7 @@ EPOCH = re.compile(rb'"message": "epoch \d+: ')
 
 
 TRIES = 5
+"""How often a test lets the program try again after a service has answered too late."""
 _LATE = re.compile(
     r"\b(hive\.(unavailable|not_compared)|storage\.(unavailable|outcome_unknown)|kafka\.(unavailable|no_answer|stalled)"
     r"|registry\.unavailable)\b"

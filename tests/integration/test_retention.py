@@ -20,7 +20,7 @@ from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
 from tests.drills.failpoint import AFTER, BEFORE, Failpoint
 from tests.harness.clock import MovedClock
-from tests.harness.program import Finished, Running, command, command_as_process, run_once
+from tests.harness.program import TRIES, Finished, Running, command, command_as_process, run_once
 from tests.harness.service_map import ledger_root, location, put_file, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
@@ -43,7 +43,6 @@ DELETES = [
 ]
 """The steps of E2 to E4, each from what the one before has left."""
 RUN_DROPS, RUN_DELETES = DROPS[2], DELETES[0]
-ONCE_TRIES = 5
 
 
 class Retained:
@@ -108,7 +107,7 @@ class Retained:
     def killed_run(self, point: Failpoint) -> None:
         """Runs of `--once` until one is killed: a run whose look in Hive met an outage leaves the work to the next."""
         marked = replace(point, mark=str(self.directory / "mark"))
-        for _ in range(ONCE_TRIES):
+        for _ in range(TRIES):
             with self.run("--once", "--takeover", point=marked) as run:
                 if run.wait() != 0:
                     break
@@ -116,12 +115,12 @@ class Retained:
 
     def run_once_until(self, ready: Callable[[], bool], what: str) -> None:
         """Runs of `--once` until all of the work is done. Each must end well, also one that leaves work to the next."""
-        for _ in range(ONCE_TRIES):
+        for _ in range(TRIES):
             with self.run("--once", "--takeover") as run:
                 assert run.wait() == 0, run.tail()
             if ready():
                 return
-        raise AssertionError(f"not {what} by {ONCE_TRIES} runs:\n{run.tail()}")
+        raise AssertionError(f"not {what} by {TRIES} runs:\n{run.tail()}")
 
     def _env(self, point: Failpoint | None) -> dict[str, str]:
         env = {**environment(point), **self.clock.env}
