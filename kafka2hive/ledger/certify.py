@@ -70,7 +70,6 @@ def _write(
             return "its directory does not exist"
         if missing := _missing_file(state, certificate, names, given_up):
             return f"{missing} does not exist"
-        _delete_drafts(files, state, directory, names)
         draft = join(directory, certificate_draft_name(base_name(path), ports.new_uuid()))
         write_file(files, draft, certificate_text(state, certificate))
         try:
@@ -80,6 +79,8 @@ def _write(
         else:
             log.debug("certify %s: renamed", path)
             same = True
+        if same:  # not before: one of the drafts may be that of another process, which would rename it
+            _delete_drafts(files, state, directory, names)
     if not same:
         return "another file is in its place"
     if certificate.success_file:

@@ -72,6 +72,13 @@ LEDGER = (
                 "            same = True\n        else",
             ),
         ),
+        (
+            "drafts are deleted before the certificate is in place",
+            (
+                "        draft = join(",
+                "        _delete_drafts(files, state, directory, names)\n        draft = join(",
+            ),
+        ),
     ),
     *mistakes(
         CERTIFY,

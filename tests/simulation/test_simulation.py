@@ -58,6 +58,7 @@ FOUND = {
     "ledger": (6_541,),
     "compaction": (10, 765, 1_556),
     "service": (4_293, 7_936, 100_718, 100_815, 101_556, 624_977_319_103),
+    "replay": (7_001_634,),
     "damage": (27, 39, 41, 53, 95, 5_085, 5_275),
 }
 """Seeds that failed once, because of a bug in the product or in the simulation."""

@@ -10,7 +10,7 @@ import pytest
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.paths.table_directory import certificate_path
+from kafka2hive.model.paths.table_directory import certificate_draft_name, certificate_path
 from kafka2hive.model.snapshot import Certificate
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import AlreadyExists
@@ -30,6 +30,18 @@ class Raced(LocalFileSystem):
         local(target).parent.mkdir(parents=True, exist_ok=True)
         local(target).write_bytes(text)
         raise AlreadyExists(target)
+
+
+class DraftsAtRename(LocalFileSystem):
+    """A file system that notes which drafts are there when a certificate is renamed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drafts: set[str] = set()
+
+    def rename(self, source: str, target: str) -> None:
+        self.drafts = {path.name for path in local(target).parent.glob("*.in-progress")}
+        super().rename(source, target)
 
 
 @pytest.fixture
@@ -88,6 +100,22 @@ def test_another_text_stays_and_stops_nothing(
     state = owned.state
     path = certificate_path(complete.partition.location, state.ledger_id, state.generation, state.epoch)
     assert local(path).read_bytes() == b"another text"
+
+
+def test_drafts_of_others_are_deleted_only_once_the_certificate_is_in_place(
+    service: Service, owned: OwnedLedger
+) -> None:
+    """Another process may be about to rename one: made once more by a delayed create, it would be empty."""
+    (complete,) = owned.state.certificates
+    state = owned.state
+    path = certificate_path(complete.partition.location, state.ledger_id, state.generation, state.epoch)
+    local(path).parent.mkdir(parents=True, exist_ok=True)
+    other = certificate_draft_name(local(path).name, "0" * 32)
+    (local(path).parent / other).write_text("{}")
+    files = DraftsAtRename()
+    certify(replace(service.wiring.ports, files=files), owned)
+    assert other in files.drafts and len(files.drafts) == 2
+    assert not list(local(path).parent.glob("*.in-progress"))
 
 
 def test_a_directory_that_is_gone_is_not_made_again(service: Service, owned: OwnedLedger) -> None:
