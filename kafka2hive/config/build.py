@@ -72,7 +72,7 @@ def dead_letters_of(
     name = re.sub(r"[^a-z0-9_]", "_", service.lower()) + "_dead_letters"
     table = (letters.table or f"{database}.{name}").lower()
     template = letters.location or join(storage.warehouse, "{db}.db", "{table}")
-    return DeadLetterOptions(table, location_of(template, table).rstrip("/"))
+    return replace(letters, table=table, location=location_of(template, table).rstrip("/"))
 
 
 def _secret_keys(keys: MapKeys, referenced: Mapping[str, bool]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka2hive.config.keys import Column, FileFormat, TextOptions, WriterOptions
+from kafka2hive.config.keys import Column, FileFormat, LetterTimestamps, TextOptions, WriterOptions
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.model.hive_types import struct_fields, type_words
@@ -124,6 +124,9 @@ _NOT_IN_OLD = {
     ("orc", "lz4"): "it cannot read lz4 in the dead letters, which are Parquet files",
     ("avro", "zstd"): "it cannot read zstd",
 }
+_INT64 = "it cannot read timestamps of INT64"
+_SHIFT = "it shifts timestamps of INT96 by its time zone"
+_NO_SHIFT = f"set {_SKIPS_CONVERSION}=true in hive-site.xml, unless that zone is UTC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +189,31 @@ def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> 
         faults.append(f"it does not decode the base64 of {', '.join(binary)}")
         remedies.append("use Parquet, or unbase64() in queries")
     if reader.is_old and has_times and not is_int96:
-        faults.append("it cannot read timestamps of INT64")
+        faults.append(_INT64)
         keys.append("timestamps: int96")
     if reader.shifts_int96 and has_times and (reader.is_old or is_int96):
-        faults.append("it shifts timestamps of INT96 by its time zone")
-        remedies.append(f"set {_SKIPS_CONVERSION}=true in hive-site.xml, unless that zone is UTC")
+        faults.append(_SHIFT)
+        remedies.append(_NO_SHIFT)
     if keys:
         remedies.insert(0, f"set writer: {{{', '.join(keys)}}} in the map")
+    return ("; ".join(faults), "; ".join(remedies)) if faults else None
+
+
+def unread_letters(
+    reader: Reader, timestamps: LetterTimestamps | None, writers: Mapping[str, WriterOptions]
+) -> tuple[str, str] | None:
+    """Return what `reader` does not read of the timestamps of dead letters, and what to set; None if it reads them.
+
+    `timestamps` is the map's key for them, `writers` are those of the tables by name.
+    """
+    is_int64 = {name: w.of_dead_letters(timestamps).timestamps != "int96" for name, w in writers.items()}
+    faults: list[str] = []
+    remedies: list[str] = []
+    if reader.is_old and any(is_int64.values()):
+        names = ", ".join(name for name, bad in is_int64.items() if bad)
+        faults.append(f"in the dead letters of {names} {_INT64}")
+        remedies.append("set dead_letters: {timestamps: int96} in the map")
+    if reader.shifts_int96 and is_int64 and (reader.is_old or not all(is_int64.values())):
+        faults.append(_SHIFT)
+        remedies.append(_NO_SHIFT)
     return ("; ".join(faults), "; ".join(remedies)) if faults else None

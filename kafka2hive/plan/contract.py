@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.config.keys import RegistryOptions, StorageOptions, TableSettings
+from kafka2hive.config.keys import LetterTimestamps, RegistryOptions, StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, RangeAccounting, TopicPartition
@@ -237,6 +237,7 @@ class TaskSettings:
     file_bytes: int
     open_files: int
     memory_bytes: int
+    dead_letter_timestamps: LetterTimestamps | None = None
     registry: RegistryOptions | None = field(default=None, repr=False)
     stall_seconds: float = 300.0
 

@@ -119,7 +119,9 @@ class TaskEnvironment:
     def open_sink(self, table: TableSettings, destination: Destination, schema: pa.Schema) -> RowSink:
         if self.other_sink is not None:
             return self.other_sink(destination, schema)
-        options = table.writer_of(destination.kind)
+        options = table.writer
+        if destination.kind is FileKind.DEAD_LETTER:
+            options = options.of_dead_letters(self.settings.dead_letter_timestamps)
         return TableWriter(
             destination=destination,
             files=self.files,

@@ -33,5 +33,6 @@ from kafka2hive.config.keys.table import TableRule as TableRule
 from kafka2hive.config.keys.table import TableSettings as TableSettings
 from kafka2hive.config.keys.writer import FileFormat as FileFormat
 from kafka2hive.config.keys.writer import Flush as Flush
+from kafka2hive.config.keys.writer import LetterTimestamps as LetterTimestamps
 from kafka2hive.config.keys.writer import TextOptions as TextOptions
 from kafka2hive.config.keys.writer import WriterOptions as WriterOptions

@@ -15,6 +15,7 @@ from kafka2hive.config.keys.connections import (
 from kafka2hive.config.keys.declaration import UNSET, Duration, Key, Properties, Size
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
+from kafka2hive.config.keys.writer import LetterTimestamps
 
 SERVICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
@@ -116,6 +117,13 @@ class DeadLetterOptions:
             derived=True,
         ),
     ]
+    timestamps: Annotated[
+        LetterTimestamps | None,
+        Key(
+            "How the files store the records' timestamps. Hive before 4 reads [only `int96`](file-formats.md#hive-before-4).",
+            otherwise="`int96` if the table's `writer` has it, otherwise `micros`",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from kafka2hive.config.keys.source import (
     change_log_of,
 )
 from kafka2hive.config.keys.writer import Flush, WriterOptions
-from kafka2hive.model.files import FileKind
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
 
@@ -350,10 +349,6 @@ class RowOptions(SelectOptions, SharedOptions):
     def decoded_columns(self) -> tuple[Column, ...]:
         """The columns that are decoded from records, before `sql`."""
         return self.records or self.columns
-
-    def writer_of(self, kind: FileKind) -> WriterOptions:
-        """Return the options for files of this kind."""
-        return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from kafka2hive.config.keys.units import MIB
 FileFormat = Literal["parquet", "orc", "json", "text", "avro", "plugin"]
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 Timestamps = Literal["micros", "millis", "int96"]
+LetterTimestamps = Literal["micros", "int96"]
 
 LINE_FORMATS = frozenset({"json", "text"})
 """Formats whose files are lines, compressed as a whole."""
@@ -121,14 +122,17 @@ class WriterOptions:
             return self
         return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
 
-    def of_dead_letters(self) -> "WriterOptions":
-        """Return the options for this table's dead letters, always Parquet; `int96` is kept for readers that need it."""
+    def of_dead_letters(self, timestamps: LetterTimestamps | None) -> "WriterOptions":
+        """Return the options for this table's dead letters, always Parquet.
+
+        `timestamps` is the map's `dead_letters.timestamps`. If it is None, `int96` is kept for readers that need it.
+        """
         return WriterOptions(
             compression=self.compression,
             level=self.level,
             row_group_rows=self.row_group_rows,
             row_group_bytes=self.row_group_bytes,
-            timestamps="int96" if self.timestamps == "int96" else "micros",
+            timestamps=timestamps or ("int96" if self.timestamps == "int96" else "micros"),
         )
 
 

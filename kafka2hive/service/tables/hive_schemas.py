@@ -289,6 +289,7 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
         tables=tables,
         dead_letter_table=service_map.dead_letters.table,
         dead_letter_location=service_map.dead_letters.location,
+        dead_letter_timestamps=service_map.dead_letters.timestamps,
         file_bytes=service_map.limits.file_bytes,
         open_files=service_map.limits.open_files,
         memory_bytes=service_map.limits.task_memory_bytes,

@@ -5,8 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
+from kafka2hive.config.keys import DeadLetterOptions
 from kafka2hive.config.route import RoutedTable
-from kafka2hive.hive.stored_as import reader_of, unread
+from kafka2hive.hive.stored_as import reader_of, unread, unread_letters
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import View, look
@@ -83,7 +84,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None) -
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     if metastore is not None:
-        checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters.table)
+        checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters)
     checks.append(_check_java())
     if selects is not None:
         checks += check_selects_online(selects, catalogue, tables)
@@ -157,36 +158,39 @@ def _without_ledger(wiring: Wiring, table: MapTable) -> Result:
 
 
 def check_hive(
-    metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable], dead_letters: str
+    metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable], letters: DeadLetterOptions
 ) -> list[Check]:
     """Check each table and the dead-letter table; ends after the first check that Hive does not answer."""
     checks: list[Check] = []
-    for name, table in [*((t.name, t) for t in tables), (dead_letters, None)]:
+    for name, table in [*((t.name, t) for t in tables), (letters.table, None)]:
         result = _hive_result(metastore, catalogue, name, table)
         checks.append(Check("hive", name, result))
         if isinstance(result, Failed) and isinstance(result.error, ServiceUnavailable):
             return checks
-    return checks + _unread_files(metastore, catalogue, tables)
+    return checks + _unread_files(metastore, catalogue, tables, letters)
 
 
-def _unread_files(metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable]) -> list[Check]:
+def _unread_files(
+    metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable], letters: DeadLetterOptions
+) -> list[Check]:
     """Return a warning for each table whose files this version of Hive, or its configuration, does not read correctly."""
     try:
         reader = reader_of(metastore.session)
     except MetastoreUnavailable as error:
         return [Check("hive", "files", Failed(error.to_error(str(error))))]
-    warnings = []
+    faults = {}
     for table in tables:
         with suppress(TableError, ServiceUnavailable, ConfigError):  # the table's own check has failed
             catalogue.resolve(table)
-            fault = unread(reader, table.rule.writer, catalogue.expected(table.name).columns)
-            if fault is not None:
-                text, remedy = fault
-                message = f"Hive does not read all files that {table.name} gets: {text}"
-                warnings.append(
-                    Check("hive", f"{table.name}: files", Warned(TableError("hive.unread", message, remedy)))
-                )
-    return warnings
+            faults[table.name] = unread(reader, table.rule.writer, catalogue.expected(table.name).columns)
+    writers = {table.name: table.rule.writer for table in tables}
+    faults[letters.table] = unread_letters(reader, letters.timestamps, writers)
+    return [_unread_warning(name, *fault) for name, fault in faults.items() if fault is not None]
+
+
+def _unread_warning(table: str, fault: str, remedy: str) -> Check:
+    message = f"Hive does not read all files that {table} gets: {fault}"
+    return Check("hive", f"{table}: files", Warned(TableError("hive.unread", message, remedy)))
 
 
 def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTable | None) -> Result:

@@ -6,7 +6,7 @@ import pytest
 
 from kafka2hive.config.keys import Column, WriterOptions
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.stored_as import Reader, reader_of, unread
+from kafka2hive.hive.stored_as import Reader, reader_of, unread, unread_letters
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
@@ -123,23 +123,56 @@ tables:
 """
 
 
-def checks(answers: dict[str, Rows | Exception]) -> list[Check]:
-    service_map = load_text(MAP, "m", {})
+ORC, INT96 = WriterOptions(format="orc", compression="snappy"), WriterOptions(timestamps="int96")
+
+
+def test_the_timestamps_of_dead_letters_are_read_if_the_map_says_int96_for_them_or_for_their_table() -> None:
+    found = unread_letters(OLD, None, {"air.orc": ORC, "air.old": INT96, "air.new": WriterOptions()})
+    assert found is not None
+    assert found[0].startswith(
+        "in the dead letters of air.orc, air.new it cannot read timestamps of INT64; it shifts"
+    )
+    assert found[1].startswith("set dead_letters: {timestamps: int96} in the map; set hive.parquet.")
+    unshifted = Reader(is_old=True, shifts_int96=False)
+    assert unread_letters(unshifted, "int96", {"air.orc": ORC, "air.new": WriterOptions()}) is None
+    assert unread_letters(unshifted, None, {"air.old": INT96}) is None
+    assert unread_letters(unshifted, "micros", {"air.old": INT96}) is not None
+    assert unread_letters(NEW, None, {"air.orc": ORC}) is None
+
+
+def checks(answers: dict[str, Rows | Exception], letters: str = "") -> list[Check]:
+    service_map = load_text(MAP + letters, "m", {})
     hive = cast("Hive", Answers(answers))
     tables = [
         MapTable(rule, LedgerPaths("file:///ledger", str(rule.table)), rule.topics)
         for rule in service_map.tables
     ]
-    return check_hive(hive, Catalogue(service_map, hive), tables, service_map.dead_letters.table)
+    return check_hive(hive, Catalogue(service_map, hive), tables, service_map.dead_letters)
 
 
 def test_validate_warns_of_the_tables_whose_files_hive_does_not_read() -> None:
     assert not [check for check in checks(HIVE_4) if isinstance(check.result, Warned)]
-    (warning,) = [check for check in checks(HIVE_3) if isinstance(check.result, Warned)]
-    assert isinstance(warning.result, Warned)
-    assert (warning.system, warning.subject) == ("hive", "air.films: files")
-    assert warning.result.error.code == "hive.unread"
-    assert "INT64" in warning.result.error.message
+    found = [check for check in checks(HIVE_3) if isinstance(check.result, Warned)]
+    assert [(check.system, check.subject) for check in found] == [
+        ("hive", "air.films: files"),
+        ("hive", "air.s_dead_letters: files"),
+    ]
+    errors = [check.result.error for check in found if isinstance(check.result, Warned)]
+    assert {error.code for error in errors} == {"hive.unread"}
+    assert all("INT64" in error.message for error in errors)
+    assert "air.plain" not in errors[0].message and "air.plain" in errors[1].message
+
+
+def test_no_warning_names_the_dead_letters_timestamps_once_the_map_says_int96() -> None:
+    found = [check.result for check in checks(HIVE_3, "dead_letters: {timestamps: int96}\n")]
+    assert [
+        result.error.message
+        for result in found
+        if isinstance(result, Warned)
+        if "letters" in result.error.message
+    ] == [
+        "Hive does not read all files that air.s_dead_letters gets: it shifts timestamps of INT96 by its time zone"
+    ]
 
 
 def test_an_outage_during_the_question_is_a_failed_check() -> None:
