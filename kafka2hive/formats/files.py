@@ -8,15 +8,15 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys import FileFormat, PluginOptions, WriterOptions
 from kafka2hive.config.keys.writer import LINE_FORMATS
-from kafka2hive.formats.avro.container import AVRO_MAGIC
-from kafka2hive.formats.avro.files import AvroEncoding, AvroReader, avro_end
+from kafka2hive.formats.avro import AvroEncoding, AvroReader, avro_end
+from kafka2hive.formats.avro_container import AVRO_MAGIC
 from kafka2hive.formats.contract.port import Encoder, Encoding, FileEnd, FileReader
 from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of, read_trailer
 from kafka2hive.formats.lines.delimited import text_lines
 from kafka2hive.formats.lines.files import LinesEncoding, LinesReader, PlainLines
 from kafka2hive.formats.lines.json import json_lines
-from kafka2hive.formats.orc.files import OrcEncoding, OrcReader, orc_end
-from kafka2hive.formats.orc.tail import ORC_MAGIC
+from kafka2hive.formats.orc import OrcEncoding, OrcReader, orc_end
+from kafka2hive.formats.orc_tail import ORC_MAGIC
 from kafka2hive.formats.parquet import ParquetEncoding, ParquetReader, parquet_end
 from kafka2hive.formats.plugin import PluginEncoding, PluginReader
 

@@ -2,7 +2,7 @@
 
 `<ledger root>/inbox/<service>/<id>.json` is written under another name and renamed, so it appears once and whole. The owner
 records the order's id in the snapshot that carries it out, and only then moves the file to `done/`. A file that is not an
-order is moved to `rejected/`. A new kind of order needs a class in Instruction, and the code in service/tables/orders.py.
+order is moved to `rejected/`. A new kind of order needs a class in Instruction, and the code in service/orders/answers.py.
 """
 
 from collections.abc import Iterator

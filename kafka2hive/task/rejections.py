@@ -14,7 +14,7 @@ import pyarrow as pa
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.times import RowMask, rows_not_in_millis
 from kafka2hive.formats.lines.delimited import null_texts
-from kafka2hive.formats.orc.files import unwritable_rows
+from kafka2hive.formats.orc import unwritable_rows
 from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.records import Indices
 

@@ -13,9 +13,9 @@ from kafka2hive.config.keys.source import change_log_of, decimal_encoding
 from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
-from kafka2hive.task.bucket.times import record_wall_clock
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Indices
+from kafka2hive.task.write.bucket_times import record_wall_clock
 
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 

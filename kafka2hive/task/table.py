@@ -15,7 +15,6 @@ from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
 from kafka2hive.plan.contract import ClientCounts, TableManifest
 from kafka2hive.plugins import Reason
 from kafka2hive.task.accounts import TableAccounts
-from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.chunk_decoder import DecodedChunk
 from kafka2hive.task.dead_letters import DeadLetterFiles
 from kafka2hive.task.fetch.chunk import Chunk
@@ -24,6 +23,7 @@ from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_att
 from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of, with_reason
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.task.write.bucket_split import RowSources
+from kafka2hive.task.write.bucketer import NO_BUCKET, Bucketer, BucketIds
 
 
 @dataclass(frozen=True, slots=True)

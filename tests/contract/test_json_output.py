@@ -48,6 +48,8 @@ from kafka2hive.model.snapshot import (
     RecordedOrder,
 )
 from kafka2hive.plan.contract import Refusal, TableManifest
+from kafka2hive.service.compaction.command import CompactedPartition, CompactRequest, CompactResult
+from kafka2hive.service.compaction.units import CompactionCounts
 from kafka2hive.service.inspect.attention import attention_of
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterGroup, LetterPage
@@ -65,19 +67,17 @@ from kafka2hive.service.inspect.status import (
     TableStatus,
 )
 from kafka2hive.service.inspect.where import OffsetPlace, PartitionDrop, PlaceAnswer
-from kafka2hive.service.recover.compaction import CompactedPartition, CompactRequest, CompactResult
-from kafka2hive.service.recover.order import OrderAnswer
-from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, result_of_order
+from kafka2hive.service.orders.delivery import OrderAnswer
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
-from kafka2hive.service.recover.retention import RetainRequest, RetainResult
+from kafka2hive.service.replay.command import ReplayRequest, ReplayResult, result_of_order
+from kafka2hive.service.replay.letter_files import ReplayCounts
+from kafka2hive.service.retention.command import RetainRequest, RetainResult
+from kafka2hive.service.retention.expired import ExpiredPartition
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
-from kafka2hive.service.tables.expired import ExpiredPartition
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.tables.never_filled import NeverFilled
 from kafka2hive.service.tables.offset_sources import PlacedOffset
-from kafka2hive.service.tables.replays import ReplayCounts
 from kafka2hive.service.tables.start_preview import PendingFiles
-from kafka2hive.service.tables.units import CompactionCounts
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
 from kafka2hive.service.verify.result import Finding, TableAuditResult, VerifyResult

@@ -123,7 +123,7 @@ ACCOUNTS = (
         ),
     ),
     *mistakes(
-        "kafka2hive.task.bucket.times",
+        "kafka2hive.task.write.bucket_times",
         BOUNDS_TEST,
         (
             "a producer's wrong clock is believed",
@@ -136,7 +136,7 @@ ACCOUNTS = (
         ("only the future is bounded", (" | (reference - micros > self._past)", "")),
     ),
     *mistakes(
-        "kafka2hive.task.bucket.bucketer",
+        "kafka2hive.task.write.bucketer",
         BOUNDS_TEST,
         ("a period is closed only after its end", ("end_ms <= self._before_ms", "end_ms < self._before_ms")),
         ("times out of range fill the caches", ("micros = np.where(refusals.mask, 0, micros)", "pass")),

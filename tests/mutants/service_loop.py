@@ -10,8 +10,8 @@ MANIFESTS = "kafka2hive.service.tables.manifests"
 ONCE = "kafka2hive.service.run.once"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
 PLAN = "kafka2hive.plan.epoch"
-REPLAYS = "kafka2hive.service.run.replays"
-REPLAYED = "kafka2hive.service.tables.replays"
+REPLAYS = "kafka2hive.service.run.replay_orders"
+REPLAYED = "kafka2hive.service.replay.letter_files"
 TABLE_STEPS = "kafka2hive.service.run.table_steps"
 
 SERVICE_LOOP = (
@@ -419,7 +419,7 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         "kafka2hive.service.run.inbox_watch",
-        "tests/unit/service/run/test_replays.py",
+        "tests/unit/service/run/test_replay_orders.py",
         (
             "an order that cannot be read is withdrawn",
             ("waiting = unread | {order.id for order in orders}", "waiting = {o.id for o in orders}"),
@@ -430,8 +430,8 @@ SERVICE_LOOP = (
         ),
     ),
     *mistakes(
-        "kafka2hive.service.tables.orders",
-        "tests/unit/service/run/test_replays.py",
+        "kafka2hive.service.orders.answers",
+        "tests/unit/service/run/test_replay_orders.py",
         ("another replay is begun while one is unread", ("    if running in unread:\n", "    if False:\n")),
     ),
     *mistakes(
@@ -478,7 +478,7 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         REPLAYS,
-        "tests/unit/service/run/test_replays.py",
+        "tests/unit/service/run/test_replay_orders.py",
         (
             "letters always come before records",
             ("work.untouched, work.records_next = untouched, True", "work.untouched = untouched"),
@@ -530,7 +530,7 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         EPOCHS,
-        "tests/unit/service/run/test_replays.py",
+        "tests/unit/service/run/test_replay_orders.py",
         (
             "records come before letters",
             ("self._replays.tables_with_turn() if only is None else frozenset[str]()", "frozenset[str]()"),
@@ -550,7 +550,7 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         REPLAYED,
-        "tests/unit/service/run/test_replays.py",
+        "tests/unit/service/run/test_replay_orders.py",
         ("rules do not include where dead letters go", ("{dead.table} {dead.location} ", "")),
         (
             "all files that could not be read are in the ledger",
@@ -622,7 +622,7 @@ SERVICE_LOOP = (
         ),
     ),
     *mistakes(
-        "kafka2hive.service.tables.units",
+        "kafka2hive.service.compaction.units",
         "tests/unit/service/run/test_compaction_orders.py",
         (
             "an order waits for a partition that late data have opened again",

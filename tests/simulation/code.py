@@ -18,7 +18,7 @@ from kafka2hive.ledger import (
     start,
 )
 from kafka2hive.ledger.repair import older_ledger, rebuild
-from kafka2hive.service.tables import units
+from kafka2hive.service.compaction import units
 from tests.simulation import compacting_caller, ledger_caller, retaining_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair

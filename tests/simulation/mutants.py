@@ -61,13 +61,13 @@ READ_THROUGH = SERVICE + "tables.read_through"
 MANIFESTS = SERVICE + "tables.manifests"
 TASKS = "tests.simulation.tasks"
 INBOX = LEDGER + "inbox"
-ORDERS = SERVICE + "tables.orders"
+ORDERS = SERVICE + "orders.answers"
 INBOX_WATCH = SERVICE + "run.inbox_watch"
-REPLAYS = SERVICE + "run.replays"
-REPLAYED = SERVICE + "tables.replays"
+REPLAYS = SERVICE + "run.replay_orders"
+REPLAYED = SERVICE + "replay.letter_files"
 HISTORY = LEDGER + "history"
-ORDER = SERVICE + "recover.order"
-UNITS = SERVICE + "tables.units"
+ORDER = SERVICE + "orders.delivery"
+UNITS = SERVICE + "compaction.units"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ FIELDS = {
     "service": "tests.simulation.service.driver",
     "start": "kafka2hive.ledger.start",
     "tasks": "tests.simulation.tasks",
-    "units": "kafka2hive.service.tables.units",
+    "units": "kafka2hive.service.compaction.units",
 }
 
 

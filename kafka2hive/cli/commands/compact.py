@@ -43,8 +43,8 @@ def compact(
     from kafka2hive.cli.render.compact import compact_document, render_compact
     from kafka2hive.cli.terminal.outcome import show, tell_line, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.recover.compaction import CompactRequest
-    from kafka2hive.service.recover.compaction import compact as compact_table
+    from kafka2hive.service.compaction.command import CompactRequest
+    from kafka2hive.service.compaction.command import compact as compact_table
     from kafka2hive.service.wiring import wire
 
     seconds = options.parse_seconds(timeout, "--timeout")

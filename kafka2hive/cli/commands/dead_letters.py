@@ -132,7 +132,7 @@ def replay(
     from kafka2hive.cli.terminal.outcome import show as show_result
     from kafka2hive.cli.terminal.outcome import tell_line, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.recover.replay import ReplayRequest, replay_service
+    from kafka2hive.service.replay.command import ReplayRequest, replay_service
     from kafka2hive.service.wiring import wire
 
     seconds = options.parse_seconds(timeout, "--timeout")

@@ -78,7 +78,7 @@ def _give_order(
     from kafka2hive.cli.render.order import order_document, render_order
     from kafka2hive.cli.terminal.outcome import show, tell_line, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.recover.order import give_order
+    from kafka2hive.service.orders.delivery import give_order
     from kafka2hive.service.wiring import wire
 
     seconds = options.parse_seconds(timeout, "--timeout")

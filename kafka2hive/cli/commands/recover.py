@@ -81,8 +81,7 @@ def recover(
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.positions import GapAcceptance
-    from kafka2hive.service.recover.forget import Registration
-    from kafka2hive.service.recover.result import RecoverRequest
+    from kafka2hive.service.recover.result import RecoverRequest, Registration
     from kafka2hive.service.recover.service import recover_service
     from kafka2hive.service.wiring import wire
 

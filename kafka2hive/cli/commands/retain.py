@@ -34,8 +34,8 @@ def retain(
     from kafka2hive.cli.render.retain import render_retain, retain_document
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.recover.retention import RetainRequest
-    from kafka2hive.service.recover.retention import retain as retain_table
+    from kafka2hive.service.retention.command import RetainRequest
+    from kafka2hive.service.retention.command import retain as retain_table
     from kafka2hive.service.wiring import wire
 
     request = RetainRequest(table, plan, takeover)

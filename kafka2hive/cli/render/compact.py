@@ -7,7 +7,7 @@ from rich.text import Text
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
-from kafka2hive.service.recover.compaction import CompactedPartition, CompactRequest, CompactResult
+from kafka2hive.service.compaction.command import CompactedPartition, CompactRequest, CompactResult
 
 
 def render_compact(request: CompactRequest, result: CompactResult, screen: Screen) -> str:

@@ -14,7 +14,7 @@ from kafka2hive.model.text import counted
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterPage
 
 if TYPE_CHECKING:
-    from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult
+    from kafka2hive.service.replay.command import ReplayRequest, ReplayResult
 
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:

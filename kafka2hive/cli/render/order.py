@@ -8,7 +8,7 @@ from kafka2hive.cli.terminal.document import Document, document, resume_lines
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.recover.order import OrderAnswer
+from kafka2hive.service.orders.delivery import OrderAnswer
 
 
 def render_order(answer: OrderAnswer, screen: Screen) -> str:

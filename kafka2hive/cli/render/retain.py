@@ -5,8 +5,8 @@ from rich.text import Text
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
-from kafka2hive.service.recover.retention import RetainRequest, RetainResult
-from kafka2hive.service.tables.expired import ExpiredPartition
+from kafka2hive.service.retention.command import RetainRequest, RetainResult
+from kafka2hive.service.retention.expired import ExpiredPartition
 
 
 def render_retain(request: RetainRequest, result: RetainResult, screen: Screen) -> str:

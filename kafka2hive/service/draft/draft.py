@@ -31,9 +31,9 @@ from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.wiring import Wiring, wire
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import value_spec
 from kafka2hive.task.run import dry_run_ranges
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import passing_sinks
 from kafka2hive.task.writer_schemas import process_schemas
 

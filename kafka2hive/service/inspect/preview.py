@@ -25,8 +25,8 @@ from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_ad
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.map_check import selects_of
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.run import DryRun, dry_run_ranges, unowned_task
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import OpenSink, passing_sinks
 
 if TYPE_CHECKING:

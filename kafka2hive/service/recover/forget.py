@@ -1,40 +1,25 @@
-"""`recover --forget-registration`: give up the registration of a partition that Hive refuses. Pure."""
+"""`recover --forget-registration`: give up the registration of a partition that Hive refuses, here or by a live run."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
+from kafka2hive.ledger.inbox import GiveUpRegistration
+from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, OwnedByLiveRun, ServiceUnavailable
 from kafka2hive.model.snapshot import ForgottenRegistration, Snapshot
-from kafka2hive.service.tables.ledgers import did_you_mean
-
-
-@dataclass(frozen=True, slots=True)
-class RegistrationOutcome:
-    """The outcome of registering. `pending` are still not registered; `refusals` are Hive's errors for single partitions.
-
-    `refused` is one of Hive's refusals, that of a whole table if Hive refused one; None if it refused nothing or did not
-    answer.
-    """
-
-    pending: frozenset[HivePartition] = frozenset()
-    refused: TableError | None = None
-    refusals: Mapping[HivePartition, TableError] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A Hive partition as an operator names it: the Hive table and the path, `dt=2013-01-17/hr=05`."""
-
-    table: str
-    path: str
-
-    def __str__(self) -> str:
-        return f"{self.table} {self.path}"
-
-    def names(self, partition: HivePartition) -> bool:
-        return (partition.table, partition.path) == (self.table, self.path)
+from kafka2hive.service.orders.delivery import give_order
+from kafka2hive.service.recover.result import (
+    RecoveredTable,
+    RecoverRequest,
+    RecoverResult,
+    Recovery,
+    Registration,
+)
+from kafka2hive.service.tables.ledgers import UnreadableLedger, did_you_mean, each_ledger, ledger_tables
+from kafka2hive.service.tables.live_stop import stopped_by_its_run
+from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +79,59 @@ def forget(
         f" {unanswered[0].table} {unanswered[0].path}` again",
     )
     return ForgetPlan(recorded, remaining, error)
+
+
+def order_to_forget(wiring: Wiring, request: RecoverRequest) -> RecoverResult | None:
+    """Let live runs give up the registrations that `recover` names, and return the outcome.
+
+    Returns None if the request asks for more, or if no live run owns the tables: then `recover` does it itself.
+    """
+    if request != RecoverRequest(tables=request.tables, forget=request.forget) or not request.forget:
+        return None
+    views = [view for view in _views(wiring, request.tables) if _names_pending(request, view)]
+    if not views or not all(_owner_is_alive(wiring, view) for view in views):
+        return None
+    return RecoverResult(tuple(_order_forgetting(wiring, view, request) for view in views))
+
+
+def _views(wiring: Wiring, tables: Collection[str]) -> list[View]:
+    ledgers = [paths for paths in ledger_tables(wiring) if not tables or paths.table in tables]
+    views = each_ledger(wiring, ledgers, lambda view: [view])
+    return [v for v in views if not isinstance(v, UnreadableLedger) and v.state.service == wiring.map.service]
+
+
+def _names_pending(request: RecoverRequest, view: View) -> bool:
+    return any(each.names(partition) for each in request.forget for partition in view.state.unregistered)
+
+
+def _owner_is_alive(wiring: Wiring, view: View) -> bool:
+    """Return whether a live run owns the table and has not stopped it; a stopped table is repaired while the run is alive."""
+    try:
+        ownership = wiring.ownership_check(take_over=False, is_stopped=stopped_by_its_run(wiring))
+        ownership.check_owner(view.paths, None)
+    except OwnedByLiveRun:
+        return True
+    except Kafka2HiveError:
+        return False
+    return False
+
+
+def _order_forgetting(wiring: Wiring, view: View, request: RecoverRequest) -> RecoveredTable:
+    table, state, error = view.paths.table, view.state, None
+    try:
+        for each in request.forget:
+            state = give_order(wiring, table, GiveUpRegistration(each.table, each.path)).state
+    except Kafka2HiveError as refusal:
+        error = refusal
+    return RecoveredTable(
+        table,
+        Recovery.ORDERED,
+        generation=view.generation.name,
+        epoch=state.epoch,
+        unregistered=len(state.unregistered),
+        forgotten=tuple(
+            f.partition for f in state.forgotten if any(e.names(f.partition) for e in request.forget)
+        ),
+        resumes_at=state.positions,
+        error=error,
+    )

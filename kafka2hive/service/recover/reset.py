@@ -16,7 +16,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import reset_aside
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
-from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.tables.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.wiring import Wiring

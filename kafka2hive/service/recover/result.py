@@ -10,9 +10,22 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
-from kafka2hive.service.recover.forget import Registration
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.tables.start_preview import PendingFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A Hive partition as an operator names it: the Hive table and the path, `dt=2013-01-17/hr=05`."""
+
+    table: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.path}"
+
+    def names(self, partition: HivePartition) -> bool:
+        return (partition.table, partition.path) == (self.table, self.path)
 
 
 @dataclass(frozen=True, slots=True)

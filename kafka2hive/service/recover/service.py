@@ -4,7 +4,7 @@ It needs no Spark and no JVM. Only `--refetch` imports pyarrow, because it decod
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -17,17 +17,11 @@ from kafka2hive.model.errors import (
     AmbiguousOutcome,
     ConfigError,
     ManualActionRequired,
-    ServiceUnavailable,
-    TableError,
 )
-from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
-from kafka2hive.service.recover.forget import RegistrationOutcome, refuse_unknown_registrations
-from kafka2hive.service.recover.heartbeat import RepairHeartbeat
-from kafka2hive.service.recover.order import order_to_forget
+from kafka2hive.service.recover.forget import order_to_forget, refuse_unknown_registrations
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs, refetch_file
 from kafka2hive.service.recover.result import (
@@ -38,6 +32,7 @@ from kafka2hive.service.recover.result import (
     failed_table,
 )
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
+from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
@@ -50,9 +45,9 @@ from kafka2hive.service.tables.ledgers import (
     vanished_ledgers,
 )
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
-from kafka2hive.service.tables.registrar import RefusedByHive, register_now
 from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
+from kafka2hive.service.tables.takeover import TablesInHive
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -182,13 +177,15 @@ def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
 
 
 def _recover(wiring: Wiring, request: RecoverRequest, announce: Callable[[], None]) -> RecoverResult:
-    outside = Outside(wiring, "recover")
+    in_hive = TablesInHive(wiring, "recover")
     kafka = wiring.kafka(PLAN_SECONDS) if request.plan_only else None
-    repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
+    repairs = Repairs(
+        wiring, wiring.kafka if kafka is None else lambda: kafka, partial(_refetch, wiring, in_hive.tables)
+    )
     return recover(
         wiring=wiring,
         request=request,
-        register=outside.register,
+        register=in_hive.register,
         repairs=repairs,
         kafka=kafka,
         announce=announce,
@@ -245,69 +242,13 @@ def rebuild_and_recover(
     )
 
 
-class Outside:
-    """Hive and the map's tables for repairs and replays; connects only when needed."""
-
-    def __init__(self, wiring: Wiring, command: str) -> None:
-        """`command` is what remedies tell the operator to type again, without `kafka2hive`."""
-        self._wiring = wiring
-        self._command = command
-        self.metastore = wiring.hive()
-        self.tables = MapTables(wiring, self.metastore)
-        self._catalogue = self.tables.catalogue
-
-    def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
-        """Register partitions now; registrations of tables with an unknown schema stay pending."""
-        if self.metastore is None:
-            return RegistrationOutcome(unregistered)
-        tables = self._resolvable({partition.table for partition in unregistered})
-        resolvable = frozenset(partition for partition in unregistered if partition.table in tables)
-        registration = register_now(self.metastore, self._catalogue.ensure, resolvable)
-        if registered := resolvable - registration.pending:
-            log.info("registered %d partitions in Hive", len(registered))
-        refusals = [event for event in registration.events if isinstance(event, RefusedByHive)]
-        refusals.sort(key=lambda refused: bool(refused.partitions))  # whole tables first
-        return RegistrationOutcome(
-            registration.pending | (unregistered - resolvable),
-            refusals[0].error if refusals else None,
-            {partition: refused.error for refused in refusals for partition in refused.partitions},
-        )
-
-    def compare(self, names: Sequence[str]) -> tuple[ComparedTable, ...]:
-        """Make Hive's tables match the map as a run does, and return the compared tables; empty if the map has no Hive.
-
-        Raises TableError (a table does not match), ServiceUnavailable.
-        """
-        if self.metastore is None:
-            return ()
-        try:
-            for name in names:
-                self._catalogue.conform(self.metastore.session, name)
-        except MetastoreUnavailable as error:
-            raise ServiceUnavailable(
-                "hive.not_compared",
-                f"Hive's table {name} could not be compared with the map, so nothing is committed: {error}",
-                f"bring HiveServer2 back, then repeat `kafka2hive {self._command}`",
-            ) from error
-        return tuple(self._catalogue.spec(name) for name in names)
-
-    def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
-        ports = self._wiring.ports
-        search = BoundsSearch()
-        for snapshot in (owned.state, *final_snapshots(ports.files, owned.paths, owned.directory)):
-            search.add(snapshot, [lost])
-            if lost.final in search.bounds:
-                break
-        bounds = search.bounds.get(lost.final)
-        return refetch_file(owned, lost, self.tables.settings, ports.clock.epoch_ms(), bounds)
-
-    def _resolvable(self, names: Collection[str]) -> set[str]:
-        """Return the tables that can be registered, including tables no longer in the map, which must exist in Hive."""
-        ready = set(names)
-        for name in sorted(ready & set(self.tables.by_name)):
-            try:
-                self._catalogue.resolve(self.tables.by_name[name])
-            except (ServiceUnavailable, TableError) as error:
-                log.warning("%s keeps its pending registrations: %s", name, error)
-                ready.discard(name)
-        return ready
+def _refetch(wiring: Wiring, tables: MapTables, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
+    """Dump the records of a lost file again, with the bounds that applied when they were read first."""
+    ports = wiring.ports
+    search = BoundsSearch()
+    for snapshot in (owned.state, *final_snapshots(ports.files, owned.paths, owned.directory)):
+        search.add(snapshot, [lost])
+        if lost.final in search.bounds:
+            break
+    bounds = search.bounds.get(lost.final)
+    return refetch_file(owned, lost, tables.settings, ports.clock.epoch_ms(), bounds)

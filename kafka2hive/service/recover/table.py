@@ -14,11 +14,12 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.ownership import OwnershipCheck
-from kafka2hive.service.recover.forget import ForgetPlan, RegistrationOutcome, forget
+from kafka2hive.service.recover.forget import ForgetPlan, forget
 from kafka2hive.service.recover.repair import Repairs, remedies
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, Recovery, Relocation
 from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.start_preview import StartPreview
+from kafka2hive.service.tables.takeover import RegistrationOutcome
 from kafka2hive.service.wiring import Wiring
 
 Register = Callable[[frozenset[HivePartition]], RegistrationOutcome]

@@ -23,12 +23,12 @@ from kafka2hive.model.text import counted
 from kafka2hive.plan import TableBacklog
 from kafka2hive.plan.contract import UnitAssignment, UnitResult
 from kafka2hive.plan.epoch import is_due
+from kafka2hive.service.compaction.units import OrderedCompaction, PartitionUnits, options_for
+from kafka2hive.service.orders.answers import find_recorded
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.orders import find_recorded
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.tables.table_state import Table
-from kafka2hive.service.tables.units import OrderedCompaction, PartitionUnits, options_for
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 

@@ -22,7 +22,7 @@ from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.replays import Replays
+from kafka2hive.service.run.replay_orders import Replays
 from kafka2hive.service.run.table_steps import TableSteps
 from kafka2hive.service.tables.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.tables.manifests import check_epoch, judge_manifests

@@ -8,11 +8,11 @@ from kafka2hive.ledger.inbox import Inbox, Misfit, Order
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
+from kafka2hive.service.orders.answers import answer_orders, next_compaction, next_replay, split_long
 from kafka2hive.service.run.compaction import Compactions
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.replays import Replays
+from kafka2hive.service.run.replay_orders import Replays
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.orders import answer_orders, next_compaction, next_replay, split_long
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError

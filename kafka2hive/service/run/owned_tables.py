@@ -25,6 +25,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.model.text import counted
+from kafka2hive.service.orders.answers import change_for
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.hive_gate import Gate
@@ -32,7 +33,6 @@ from kafka2hive.service.run.schema_evolution import Evolution
 from kafka2hive.service.tables.hive_schemas import Schemas
 from kafka2hive.service.tables.init import begin_ledger
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
-from kafka2hive.service.tables.orders import change_for
 from kafka2hive.service.tables.registrar import RefusedByHive
 from kafka2hive.service.tables.report import TablePublication, TableStart
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes

@@ -12,8 +12,8 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.text import counted
 from kafka2hive.observe.log import RECURRING
+from kafka2hive.service.retention.expired import Expired, success_files
 from kafka2hive.service.tables.dropped import DroppedLooked
-from kafka2hive.service.tables.expired import Expired, success_files
 from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring

@@ -20,8 +20,8 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.rows import NO_FILE, Numbers, Paths, PlaceColumns, RowHashes, Span
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import schema_in_files
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import OpenSink, passing_sinks
 
 LETTERS = -2

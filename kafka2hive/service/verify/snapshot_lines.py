@@ -29,10 +29,10 @@ from kafka2hive.model.text import utc_text
 from kafka2hive.service.verify.compaction import audit_places
 from kafka2hive.service.verify.file_lines import file_problem
 from kafka2hive.service.verify.result import Finding, of_epoch
-from kafka2hive.service.verify.retention import audit_dropped
 
 _COMPLETENESS = "verify.completeness"
 _BOUNDS = "verify.bounds"
+_DROPPED = "verify.retention"
 _CUMULATIVE = [line for line in LINES if line.life is Life.CUMULATIVE]
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
@@ -55,7 +55,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _completeness(before, after)
             yield from _bounds(before, after)
             yield from audit_places(before, after)
-            yield from audit_dropped(before, after)
+            yield from _dropped(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
@@ -362,3 +362,24 @@ def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
             if parsed and (directory in locations[path] or at_path) and parsed[0].epoch >= since:
                 sums[path] = (since, files - 1, rows - loss.rows)
     return {path: counts for path, counts in sums.items() if counts[1]}
+
+
+def _dropped(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit the dropped lines of `after` against `before` and the files of `after`."""
+    known = {line.partition: line for line in before.dropped}
+    lines = {line.partition: line for line in after.dropped}
+    has_expired = after.expired_before_ms > 0
+    for home, line in lines.items():
+        if home not in known and (line.epoch != after.epoch or line.gone_since or not has_expired):
+            yield Finding(_DROPPED, home.location, f"epoch {after.epoch} drops it, though it had not expired")
+        if home in known and line.epoch != known[home].epoch:
+            yield Finding(
+                _DROPPED, home.location, f"was dropped in epoch {known[home].epoch}, now in {line.epoch}"
+            )
+    for home in known.keys() - lines.keys():
+        if not known[home].gone_since:
+            text = f"epoch {after.epoch} says that its files are deleted, but Hive may still have had it"
+            yield Finding(_DROPPED, home.location, text)
+    filled = {file.hive_partition.name for file in after.files}
+    for _, path in sorted({home.name for home in lines} & filled):
+        yield of_epoch(after, _DROPPED, f"it has files for {path}, which was dropped")

@@ -17,7 +17,6 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
-from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.dead_letters import DeadLetterFiles
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.fetch import TableUnreadable
@@ -29,6 +28,7 @@ from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.task.sql.shares import RowsWritten
 from kafka2hive.task.write.bucket_split import RowSources
+from kafka2hive.task.write.bucketer import NO_BUCKET, Bucketer, BucketIds
 
 MOST_UNWRITABLE_ROWS = 100_000
 """The limit for one task: if more rows cannot be written, the SELECT is probably wrong, not the records."""

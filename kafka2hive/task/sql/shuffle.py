@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from kafka2hive.config.dead_letters import CLOSED, OUT_OF_RANGE
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.fetch.records import Indices, Offsets
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rows import schema_in_files
@@ -17,6 +16,7 @@ from kafka2hive.task.sql.coordinates import COORDINATES
 from kafka2hive.task.sql.placement import PlacedBatch, PlacedRows
 from kafka2hive.task.sql.shares import ArrivalCount, RowsReceived, RowsWritten
 from kafka2hive.task.write.bucket_split import RowSources
+from kafka2hive.task.write.bucketer import BucketIds
 
 Marks = npt.NDArray[np.uint64]
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Indices
+from kafka2hive.task.write.bucketer import BucketIds
 
 SourceIds = npt.NDArray[np.int32]
 """The number of the topic partition per row; the rows of a row group are in the order of these numbers."""

@@ -15,8 +15,8 @@ from kafka2hive.model.footer import Footer, Origin
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.write.bucket_split import SourceIds
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.upload import CompleteFile
 
 

@@ -19,8 +19,8 @@ from kafka2hive.formats.files import encoding_of
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.storage.port import FileSystem
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.write.bucket_split import BucketSlice, SourceIds, split_by_bucket
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import Destination
 from kafka2hive.task.write.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.task.write.upload import StagedFile, UploadPlace

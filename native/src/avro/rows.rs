@@ -1,6 +1,6 @@
 //! Rows to Avro's binary encoding for files: every value except a map's key is a union of null and its type.
 //!
-//! Timestamps become milliseconds, decimals the fewest bytes possible (kafka2hive/formats/avro/container.py).
+//! Timestamps become milliseconds, decimals the fewest bytes possible (kafka2hive/formats/avro_container.py).
 
 use crate::view::{Values, View};
 

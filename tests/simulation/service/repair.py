@@ -20,17 +20,17 @@ from kafka2hive.ledger.look import NoLedger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.service.orders.delivery import carry_out_waiting
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
-from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
-from kafka2hive.service.recover.heartbeat import repair_heartbeat
-from kafka2hive.service.recover.order import carry_out_waiting
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.reset import ResetRequest, reset
-from kafka2hive.service.recover.result import RecoverRequest
+from kafka2hive.service.recover.result import RecoverRequest, Registration
 from kafka2hive.service.recover.service import recover
+from kafka2hive.service.repair_heartbeat import repair_heartbeat
+from kafka2hive.service.replay.letter_files import rules_digest
 from kafka2hive.service.tables.registrar import RefusedByHive, register_now
-from kafka2hive.service.tables.replays import rules_digest
+from kafka2hive.service.tables.takeover import RegistrationOutcome
 from tests.simulation import tasks
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import SimulatedMetastore

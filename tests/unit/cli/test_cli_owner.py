@@ -6,7 +6,7 @@ import pytest
 
 from kafka2hive.ledger.inbox import Inbox, PauseTable
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.service.recover.order import give_order
+from kafka2hive.service.orders.delivery import give_order
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, TableError
-from kafka2hive.service.recover.compaction import CompactResult
+from kafka2hive.service.compaction.command import CompactResult
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
 
 

@@ -9,8 +9,8 @@ from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.look import look
 from kafka2hive.model.errors import ExitCode, ServiceUnavailable, TableError
+from kafka2hive.service.compaction.command import CompactRequest, CompactResult, compact
 from kafka2hive.service.process import HostProcesses
-from kafka2hive.service.recover.compaction import CompactRequest, CompactResult, compact
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS
 from kafka2hive.service.run.telemetry.liveness import ConditionTeller
 from tests.harness.cli_ledger import local

@@ -27,12 +27,12 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableManifest, TableTask, TaskPlan
-from kafka2hive.service.recover.order import give_order
+from kafka2hive.service.orders.delivery import give_order
 from kafka2hive.service.recover.rebuild import rebuild_ledger
-from kafka2hive.service.recover.replay import ReplayRequest, replay_service
+from kafka2hive.service.replay.command import ReplayRequest, replay_service
+from kafka2hive.service.replay.letter_files import oldest_first, search_letters
 from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.manifests import judge_manifests
-from kafka2hive.service.tables.replays import oldest_first, search_letters
 from kafka2hive.service.wiring import wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.avro.container import AVRO_CODECS, avro_schema, blocks, decompress, read_container
-from kafka2hive.formats.avro.files import avro_end, trailer_block
-from kafka2hive.formats.avro.rows import Encode, decode, encoder
+from kafka2hive.formats.avro import Encode, avro_end, decode, encoder, trailer_block
+from kafka2hive.formats.avro_container import AVRO_CODECS, avro_schema, blocks, decompress, read_container
 from kafka2hive.formats.files import UNREADABLE, end_of, open_reader
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind

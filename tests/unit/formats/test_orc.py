@@ -14,8 +14,8 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.files import UNREADABLE, encoding_of, end_of, open_reader
-from kafka2hive.formats.orc.files import unwritable_rows
-from kafka2hive.formats.orc.tail import Codec, from_chunks, parse_tail, tail_length, to_chunks
+from kafka2hive.formats.orc import unwritable_rows
+from kafka2hive.formats.orc_tail import Codec, from_chunks, parse_tail, tail_length, to_chunks
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.plan.contract import TableManifest

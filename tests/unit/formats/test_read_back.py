@@ -13,7 +13,7 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.read_back import check_row_group, first_difference
-from kafka2hive.formats.orc.files import OrcEncoder, writable
+from kafka2hive.formats.orc import OrcEncoder, writable
 from kafka2hive.formats.parquet import ParquetEncoder, parquet_writer
 from kafka2hive.model.errors import TableError
 

@@ -19,7 +19,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import DroppedPartition, EventBounds, MovedPartition, Snapshot
-from kafka2hive.service.tables.expired import success_files
+from kafka2hive.service.retention.expired import success_files
 from kafka2hive.service.tables.places import keep_seconds
 from kafka2hive.service.tables.read_through import event_bounds, expired_before
 from kafka2hive.service.verify.history import audit_history, expired_paths

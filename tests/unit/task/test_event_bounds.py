@@ -41,7 +41,7 @@ from kafka2hive.service.tables.report import EpochReport, TableReport
 from kafka2hive.service.tables.table_state import MapTable, Table
 from kafka2hive.service.verify.snapshot_lines import audit_lines
 from kafka2hive.service.verify.units import fetchable_ranges, summary_lines, units_of
-from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer
+from kafka2hive.task.write.bucketer import NO_BUCKET, Bucketer
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of
 from tests.harness.task_files import (

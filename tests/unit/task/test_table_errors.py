@@ -10,9 +10,9 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest, TaskPlan
 from kafka2hive.sql.shuffle import whole_plan
 from kafka2hive.storage.port import Denied, OutcomeUnknown, Unavailable
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.sql import workers
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of

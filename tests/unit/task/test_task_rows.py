@@ -11,9 +11,9 @@ from kafka2hive.config.keys import Bucketing, BucketTime, MetadataColumn, Tombst
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting, TopicPartition
-from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.bucket_split import SourceIds
+from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import Destination, RowSink
 from tests.harness.fake_consumer import FakeLog, log_of
 from tests.harness.one_task import run_task_of, total

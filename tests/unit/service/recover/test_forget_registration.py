@@ -15,10 +15,10 @@ from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoverRequest, RecoverResult
+from kafka2hive.service.recover.result import RecoverRequest, RecoverResult, Registration
 from kafka2hive.service.recover.service import recover
+from kafka2hive.service.tables.takeover import RegistrationOutcome
 from kafka2hive.service.verify.result import VerifyRequest, VerifyResult
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring

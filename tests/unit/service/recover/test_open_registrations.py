@@ -5,11 +5,11 @@ from pathlib import Path
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.registrar import RegisteredInHive
+from kafka2hive.service.tables.takeover import RegistrationOutcome
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 from tests.harness.epoch_loop import (
     HiveAnswers,

@@ -13,11 +13,11 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import bucket_slug
-from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.start_preview import pending_files
+from kafka2hive.service.tables.takeover import RegistrationOutcome
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file

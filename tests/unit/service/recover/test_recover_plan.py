@@ -12,10 +12,10 @@ from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest
 from kafka2hive.service.recover.service import recover
+from kafka2hive.service.tables.takeover import RegistrationOutcome
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, pending_service, tree
 from tests.harness.fake_kafka import FakeKafka

@@ -8,8 +8,8 @@ import pytest
 from kafka2hive.ledger.inbox import PauseTable, ResumeTable
 from kafka2hive.model.errors import Fenced
 from kafka2hive.model.snapshot import RecordedOrder
+from kafka2hive.service.compaction.units import CompactionCounts
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS
-from kafka2hive.service.tables.units import CompactionCounts
 from tests.harness.cli_ledger import local
 from tests.harness.compacted_days import DAYS, FLUSH, NAME, Days
 from tests.harness.epoch_loop import EARLY

@@ -14,10 +14,10 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import MOST_ORDERS, Pause, RecordedOrder, Snapshot
+from kafka2hive.service.orders.answers import change_for
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS, InboxWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.tables.orders import change_for
 from kafka2hive.service.verify.snapshot_lines import audit_lines
 from kafka2hive.service.wiring import Wiring
 from tests.harness.epoch_loop import (

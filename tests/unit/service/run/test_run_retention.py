@@ -12,10 +12,10 @@ from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import hidden_letters
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.retention.expired import Expired
 from kafka2hive.service.run import retention
 from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
 from kafka2hive.service.tables.dropped import DroppedLooked
-from kafka2hive.service.tables.expired import Expired
 from tests.harness.cli_ledger import local, wired
 from tests.harness.epoch_loop import AtOnce, Clock, HiveAnswers, Kafka, make_loop_and_tables
 from tests.harness.values import file_name

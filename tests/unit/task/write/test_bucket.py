@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, BucketTime
 from kafka2hive.model.errors import TableError
-from kafka2hive.task.bucket.bucketer import NO_BUCKET, BucketAssignment, Bucketer
+from kafka2hive.task.write.bucketer import NO_BUCKET, BucketAssignment, Bucketer
 from tests.harness.reasons import texts_of
 
 ZONES = [

@@ -32,8 +32,8 @@ from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.text import utc_text
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import BucketerContext, FieldBucketer, Reason
-from kafka2hive.task.bucket.times import BucketTimes, TimeBounds
 from kafka2hive.task.fetch.records import Indices
+from kafka2hive.task.write.bucket_times import BucketTimes, TimeBounds
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1

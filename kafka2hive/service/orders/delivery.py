@@ -4,7 +4,7 @@ Both ways are one path: the order is put into the inbox, and whoever owns the ta
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka2hive.ledger.condition_files import read_conditions
@@ -18,7 +18,7 @@ from kafka2hive.ledger.inbox import (
     Order,
     new_order,
 )
-from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
@@ -33,13 +33,12 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.paths.ledger import LedgerPaths, order_name
 from kafka2hive.model.snapshot import RecordedOrder, Snapshot
 from kafka2hive.model.text import counted
+from kafka2hive.service.orders.answers import answer_orders, change_for, find_recorded
 from kafka2hive.service.process import user_name
-from kafka2hive.service.recover.heartbeat import RepairHeartbeat
-from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
+from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.tables.condition import decode
-from kafka2hive.service.tables.ledgers import UnreadableLedger, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.tables.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
-from kafka2hive.service.tables.orders import answer_orders, change_for, find_recorded
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -241,59 +240,3 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
         ) from error
     orders = [o for o in waiting if o.table == paths.table and not isinstance(o.instruction, _LEFT_TO_A_RUN)]
     answer_orders(inbox, orders, lambda: owned.state, record)
-
-
-def order_to_forget(wiring: Wiring, request: RecoverRequest) -> RecoverResult | None:
-    """Let live runs give up the registrations that `recover` names, and return the outcome.
-
-    Returns None if the request asks for more, or if no live run owns the tables: then `recover` does it itself.
-    """
-    if request != RecoverRequest(tables=request.tables, forget=request.forget) or not request.forget:
-        return None
-    views = [view for view in _views(wiring, request.tables) if _names_pending(request, view)]
-    if not views or not all(_owner_is_alive(wiring, view) for view in views):
-        return None
-    return RecoverResult(tuple(_order_forgetting(wiring, view, request) for view in views))
-
-
-def _views(wiring: Wiring, tables: Collection[str]) -> list[View]:
-    ledgers = [paths for paths in ledger_tables(wiring) if not tables or paths.table in tables]
-    views = each_ledger(wiring, ledgers, lambda view: [view])
-    return [v for v in views if not isinstance(v, UnreadableLedger) and v.state.service == wiring.map.service]
-
-
-def _names_pending(request: RecoverRequest, view: View) -> bool:
-    return any(each.names(partition) for each in request.forget for partition in view.state.unregistered)
-
-
-def _owner_is_alive(wiring: Wiring, view: View) -> bool:
-    """Return whether a live run owns the table and has not stopped it; a stopped table is repaired while the run is alive."""
-    try:
-        ownership = wiring.ownership_check(take_over=False, is_stopped=stopped_by_its_run(wiring))
-        ownership.check_owner(view.paths, None)
-    except OwnedByLiveRun:
-        return True
-    except Kafka2HiveError:
-        return False
-    return False
-
-
-def _order_forgetting(wiring: Wiring, view: View, request: RecoverRequest) -> RecoveredTable:
-    table, state, error = view.paths.table, view.state, None
-    try:
-        for each in request.forget:
-            state = give_order(wiring, table, GiveUpRegistration(each.table, each.path)).state
-    except Kafka2HiveError as refusal:
-        error = refusal
-    return RecoveredTable(
-        table,
-        Recovery.ORDERED,
-        generation=view.generation.name,
-        epoch=state.epoch,
-        unregistered=len(state.unregistered),
-        forgotten=tuple(
-            f.partition for f in state.forgotten if any(e.names(f.partition) for e in request.forget)
-        ),
-        resumes_at=state.positions,
-        error=error,
-    )

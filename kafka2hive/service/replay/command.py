@@ -23,15 +23,9 @@ from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, RecordedOrder, ReplayedFile, Snapshot
 from kafka2hive.plan.contract import Refusal, TableManifest, TaskSettings
-from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.heartbeat import RepairHeartbeat
-from kafka2hive.service.recover.one_table import Announce, take_over
-from kafka2hive.service.recover.order import ANSWER_SECONDS, MOST_ORDERS, NoLiveRun, give_order
-from kafka2hive.service.recover.service import Outside
-from kafka2hive.service.tables.live_stop import stopped_by_its_run
-from kafka2hive.service.tables.manifests import refusals_by_count
-from kafka2hive.service.tables.places import with_places
-from kafka2hive.service.tables.replays import (
+from kafka2hive.service.orders.delivery import ANSWER_SECONDS, MOST_ORDERS, NoLiveRun, give_order
+from kafka2hive.service.repair_heartbeat import RepairHeartbeat
+from kafka2hive.service.replay.letter_files import (
     FileOfLetters,
     ReplayCounts,
     Untouched,
@@ -40,6 +34,10 @@ from kafka2hive.service.tables.replays import (
     rules_digest,
     search_letters,
 )
+from kafka2hive.service.tables.live_stop import stopped_by_its_run
+from kafka2hive.service.tables.manifests import refusals_by_count
+from kafka2hive.service.tables.places import with_places
+from kafka2hive.service.tables.takeover import Announce, RegistrationOutcome, TablesInHive, take_over
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.letter_replay import stage_letters, try_letters
 from kafka2hive.task.part import TablePart
@@ -105,9 +103,9 @@ def replay_service(
     Raises ConfigError (no such table), NoLedger, ManualActionRequired, Fenced, AmbiguousOutcome, TableError
     (also if Hive's table does not match the map), ServiceUnavailable (also `order.unanswered`).
     """
-    outside = Outside(wiring, f"dead-letters replay --table {request.table}")
-    settings = outside.tables.settings(request.table)
-    rule = outside.tables.by_name[request.table].rule
+    in_hive = TablesInHive(wiring, f"dead-letters replay --table {request.table}")
+    settings = in_hive.tables.settings(request.table)
+    rule = in_hive.tables.by_name[request.table].rule
     paths = wiring.paths(request.table)
     if request.plan_only:
         replay = _Replay(wiring, request, settings, rule, paths)
@@ -117,7 +115,7 @@ def replay_service(
     order = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
     for _ in range(MOST_ORDERS):
         try:
-            return _replay_here(wiring, request, outside, settings)
+            return _replay_here(wiring, request, in_hive, settings)
         except OwnedByLiveRun as alive:
             note(f"a run is alive, so it gets an order: {alive.message}")
         try:
@@ -126,7 +124,7 @@ def replay_service(
             )
         except NoLiveRun as withdrawn:
             note(str(withdrawn))
-    return _replay_here(wiring, request, outside, settings)
+    return _replay_here(wiring, request, in_hive, settings)
 
 
 def result_of_order(record: RecordedOrder) -> ReplayResult:
@@ -144,16 +142,16 @@ def result_of_order(record: RecordedOrder) -> ReplayResult:
 
 
 def _replay_here(
-    wiring: Wiring, request: ReplayRequest, outside: Outside, settings: TaskSettings
+    wiring: Wiring, request: ReplayRequest, in_hive: TablesInHive, settings: TaskSettings
 ) -> ReplayResult:
     """Take the table over and replay its letters in this process. Raises OwnedByLiveRun before it changes anything."""
-    rule = outside.tables.by_name[request.table].rule
+    rule = in_hive.tables.by_name[request.table].rule
     replay = _Replay(wiring, request, settings, rule, wiring.paths(request.table))
     with RepairHeartbeat(wiring) as heartbeat:
         owned = replay.take_over(heartbeat.begin)
-        owned = replay.publish_all(owned, outside.compare)
+        owned = replay.publish_all(owned, in_hive.compare)
         pending = frozenset(owned.state.unregistered) if replay.result.epochs else frozenset()
-        outcome = outside.register(pending) if pending else RegistrationOutcome()
+        outcome = in_hive.register(pending) if pending else RegistrationOutcome()
         if outcome.pending != pending:
             update = RegistrationUpdate(registered=pending - outcome.pending)
             publish(wiring.ports, owned, update)

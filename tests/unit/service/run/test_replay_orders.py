@@ -15,8 +15,8 @@ from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
 from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag, staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.plan.contract import LETTERS_MISSING, PlannedEpoch, TableFailure, TableManifest, TableTask
+from kafka2hive.service.replay.letter_files import ReplayCounts, rules_digest
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS, InboxWatch
-from kafka2hive.service.tables.replays import ReplayCounts, rules_digest
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable
 from tests.harness.epoch_loop import EARLY, LATE, AtOnce, Kafka, make_loop_and_tables, make_wiring

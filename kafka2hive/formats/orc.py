@@ -23,7 +23,7 @@ from kafka2hive.formats.contract.times import (
     rows_with,
     schema_in_microseconds,
 )
-from kafka2hive.formats.orc.tail import (
+from kafka2hive.formats.orc_tail import (
     ORC_MAGIC,
     Stripe,
     Tail,

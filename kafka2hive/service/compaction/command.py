@@ -33,8 +33,8 @@ from kafka2hive.model.snapshot import (
     RecordedOrder,
     Snapshot,
 )
-from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
-from kafka2hive.service.recover.order import (
+from kafka2hive.service.compaction.units import CompactionCounts, PartitionUnits, not_in_map, options_for
+from kafka2hive.service.orders.delivery import (
     ANSWER_SECONDS,
     MOST_ORDERS,
     NoLiveRun,
@@ -42,11 +42,10 @@ from kafka2hive.service.recover.order import (
     give_order,
     parse_error,
 )
-from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.ledgers import UnreadableLedger, literal_rules, no_answer_about
 from kafka2hive.service.tables.places import keep_places
 from kafka2hive.service.tables.registrar import LOOK_SLICE
-from kafka2hive.service.tables.units import CompactionCounts, PartitionUnits, not_in_map, options_for
+from kafka2hive.service.tables.takeover import Announce, TablesInHive, known_ledger, on_ledger, take_over
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, StorageError, children
 from kafka2hive.task.compaction import UNIT_DIFFERS, UnitDiffers, UnitWriter
@@ -210,10 +209,10 @@ def _compact_here(wiring: Wiring, request: CompactRequest) -> CompactResult:
 
 
 def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Announce) -> CompactResult:
-    outside = Outside(wiring, f"compact --table {request.table}")
-    route = outside.tables.by_name.get(request.table)
+    in_hive = TablesInHive(wiring, f"compact --table {request.table}")
+    route = in_hive.tables.by_name.get(request.table)
     rule = None if route is None else route.rule
-    if rule is None or rule.completion is None or outside.metastore is None:
+    if rule is None or rule.completion is None or in_hive.metastore is None:
         raise not_in_map(request.table)
     options = options_for(rule, view.state, has_hive=True)
     ownership = wiring.ownership_check(take_over=request.take_over)
@@ -221,7 +220,7 @@ def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Anno
         planned = _plan(wiring, view.state, options, rule.completion.delay_seconds)
         return CompactResult(request.table, tuple(sorted(planned, key=lambda each: each.partition)))
     owned = take_over(wiring, view.paths, rule.location, ownership, announce)
-    return _Compactor(wiring, outside.metastore, outside, rule, options, owned).run()
+    return _Compactor(wiring, in_hive.metastore, in_hive, rule, options, owned).run()
 
 
 def _plan(
@@ -267,14 +266,14 @@ class _Compactor:
         self,
         wiring: Wiring,
         hive: Hive,
-        outside: Outside,
+        in_hive: TablesInHive,
         rule: TableRule,
         options: CompactOptions,
         owned: OwnedLedger,
     ) -> None:
         self._wiring = wiring
         self._hive = hive
-        self._outside = outside
+        self._in_hive = in_hive
         self._rule = rule
         self._options = options
         self._owned = owned
@@ -286,9 +285,9 @@ class _Compactor:
         completion = self._rule.completion
         assert completion is not None, "the map's check"
         ready = may_move(state, self._owned.certified, completion.delay_seconds)
-        settings = self._outside.tables.settings(state.table)
+        settings = self._in_hive.tables.settings(state.table)
         if ready:  # as before every commit of rows: Hive's table may have changed since the last run
-            self._compared = self._outside.compare((state.table,))
+            self._compared = self._in_hive.compare((state.table,))
         writer = UnitWriter(self._wiring.ports.files, settings.tables[state.table], settings.memory_bytes)
         partitions = [self._partition(each, writer) for each in ready]
         waiting = _waiting(state, ready)
@@ -387,7 +386,7 @@ class _Compactor:
         pending = frozenset(self._owned.state.unregistered)
         if not pending:
             return pending
-        still_pending = self._outside.register(pending).pending
+        still_pending = self._in_hive.register(pending).pending
         if still_pending != pending:
             update = RegistrationUpdate(registered=pending - still_pending)
             self._owned = publish(self._wiring.ports, self._owned, update).owned

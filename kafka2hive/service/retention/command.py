@@ -12,14 +12,13 @@ from kafka2hive.ledger.snapshot.change import Expiry
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import PartitionDropper
-from kafka2hive.service.recover.one_table import Announce, known_ledger, on_ledger, take_over
-from kafka2hive.service.recover.service import Outside
-from kafka2hive.service.tables.expired import Expired, ExpiredPartition, success_files
+from kafka2hive.service.retention.expired import Expired, ExpiredPartition, success_files
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     literal_rules,
     no_answer_about,
 )
+from kafka2hive.service.tables.takeover import Announce, TablesInHive, known_ledger, on_ledger, take_over
 from kafka2hive.service.wiring import Wiring
 
 _NO_ROOM = f"{MOST_DROPPED} partitions are dropped at a time: repeat the command when their files are deleted"
@@ -83,8 +82,8 @@ def _not_in_map(table: str) -> ConfigError:
 
 
 def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announce) -> RetainResult:
-    outside = Outside(wiring, f"retain --table {request.table}")
-    route = outside.tables.by_name.get(request.table)
+    in_hive = TablesInHive(wiring, f"retain --table {request.table}")
+    route = in_hive.tables.by_name.get(request.table)
     if route is None or route.rule.retain is None:
         raise _not_in_map(request.table)
     rule = route.rule
@@ -98,7 +97,7 @@ def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announ
         )
     ownership = wiring.ownership_check(take_over=request.take_over)
     owned = take_over(wiring, view.paths, rule.location, ownership, announce)
-    return _drop(wiring, outside.metastore, rule, owned)
+    return _drop(wiring, in_hive.metastore, rule, owned)
 
 
 def _drop(

@@ -28,10 +28,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.snapshot import RunningReplay
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.places import with_places
-from kafka2hive.service.tables.replays import (
+from kafka2hive.service.replay.letter_files import (
     FileOfLetters,
     ReplayCounts,
     Untouched,
@@ -41,6 +38,9 @@ from kafka2hive.service.tables.replays import (
     rules_digest,
     search_letters,
 )
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.tables.places import with_places
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError

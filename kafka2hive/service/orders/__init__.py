@@ -1,0 +1,1 @@
+"""Orders of operators to the owner of a table: how they are given, and what answers them."""

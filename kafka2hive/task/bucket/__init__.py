@@ -1,1 +1,0 @@
-"""Assign rows to their buckets, which are Hive partitions."""
