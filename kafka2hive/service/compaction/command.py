@@ -36,10 +36,9 @@ from kafka2hive.model.snapshot import (
 from kafka2hive.service.compaction.units import CompactionCounts, PartitionUnits, not_in_map, options_for
 from kafka2hive.service.orders.delivery import (
     ANSWER_SECONDS,
-    MOST_ORDERS,
-    NoLiveRun,
     Note,
     give_order,
+    here_or_by_order,
     parse_error,
 )
 from kafka2hive.service.tables.ledgers import UnreadableLedger, literal_rules, no_answer_about
@@ -128,16 +127,11 @@ def compact(
     promotes its files, writes its certificate and tells Hive. A second call continues with the remaining partitions.
     Raises ServiceUnavailable (also `order.unanswered`), ConfigError, and what `give_order` raises.
     """
-    for _ in range(MOST_ORDERS):
-        result = _compact_here(wiring, request)
-        if not isinstance(result.error, OwnedByLiveRun):
-            return result
-        note(f"a run is alive, so it gets an order: {result.error.message}")
-        try:
-            return _compact_by_order(wiring, request.table, seconds, note)
-        except NoLiveRun as withdrawn:
-            note(str(withdrawn))
-    return _compact_here(wiring, request)
+    return here_or_by_order(
+        partial(_compact_here, wiring, request),
+        partial(_compact_by_order, wiring, request.table, seconds, note),
+        note,
+    )
 
 
 def _compact_by_order(wiring: Wiring, table: str, seconds: float, note: Note) -> CompactResult:
@@ -197,13 +191,15 @@ def _still_early(state: Snapshot, counts: CompactionCounts) -> Iterator[Compacte
 
 
 def _compact_here(wiring: Wiring, request: CompactRequest) -> CompactResult:
-    """Compact the table in this process. The result's error is OwnedByLiveRun if a run is alive; then nothing was changed."""
+    """Compact the table in this process. Raises OwnedByLiveRun before it changes anything."""
     paths = known_ledger(wiring, request.table)
     rule = literal_rules(wiring).get(request.table)
     if paths is None and rule is not None and rule.compact is None:
         raise not_in_map(request.table)
     result = on_ledger(wiring, paths, partial(_compact, wiring, request))
     if isinstance(result, UnreadableLedger):
+        if isinstance(result.error, OwnedByLiveRun):
+            raise result.error
         return CompactResult(request.table, (), error=result.error)
     return result or CompactResult(request.table, ())
 

@@ -6,6 +6,7 @@ Both ways are one path: the order is put into the inbox, and whoever owns the ta
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.epoch import publish
@@ -48,13 +49,14 @@ _LOOK_SECONDS = 1.0
 _OWNER_SECONDS = 15.0
 """How often to check again whether a run is alive."""
 
-MOST_ORDERS = 2
+_MOST_ORDERS = 2
 """Maximum number of orders of one command with a long instruction: if a run ends before it answers, the next gets a new order."""
 
 _LEFT_TO_A_RUN = (GiveUpRegistration, LongInstruction)
 """Instructions that only a run carries out: the first needs Hive's answers, the others many snapshots."""
 
 
+T = TypeVar("T")
 Note = Callable[[str], None]
 """Gets lines of progress."""
 
@@ -119,6 +121,24 @@ def give_order(
             look_for_owner_at = clock.monotonic() + _OWNER_SECONDS
         else:
             clock.sleep(_LOOK_SECONDS)
+
+
+def here_or_by_order(here: Callable[[], T], by_order: Callable[[], T], note: Note) -> T:
+    """Return the result of `here`, or of `by_order` if a run is alive. If the run ends before it answers, begin again.
+
+    `here` must raise OwnedByLiveRun before it changes anything if a run is alive; `by_order` gives an order with a long
+    instruction. `note` gets lines of progress. Raises OwnedByLiveRun if one run after another has come and gone.
+    """
+    for _ in range(_MOST_ORDERS):
+        try:
+            return here()
+        except OwnedByLiveRun as alive:
+            note(f"a run is alive, so it gets an order: {alive.message}")
+        try:
+            return by_order()
+        except NoLiveRun as withdrawn:
+            note(str(withdrawn))
+    return here()
 
 
 def _reason_of_the_run(wiring: Wiring, order: Order) -> str:

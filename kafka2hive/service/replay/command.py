@@ -9,6 +9,7 @@ import datetime
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from kafka2hive.config.keys import TableRule
 from kafka2hive.ledger.epoch import publish
@@ -17,13 +18,12 @@ from kafka2hive.ledger.inbox import ReplayLetters
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Replay
-from kafka2hive.model.errors import OwnedByLiveRun
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, RecordedOrder, ReplayedFile, Snapshot
 from kafka2hive.plan.contract import Refusal, TableManifest, TaskSettings
-from kafka2hive.service.orders.delivery import ANSWER_SECONDS, MOST_ORDERS, NoLiveRun, give_order
+from kafka2hive.service.orders.delivery import ANSWER_SECONDS, Note, give_order, here_or_by_order
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.replay.letter_files import (
     FileOfLetters,
@@ -94,7 +94,7 @@ def replay_service(
     request: ReplayRequest,
     *,
     seconds: float = ANSWER_SECONDS,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> ReplayResult:
     """Replay the dead letters of one table. With `plan_only`, only count the results.
 
@@ -113,18 +113,11 @@ def replay_service(
         replay.plan(view.state, view.directory, view.newest.pending)
         return replay.complete_result()
     order = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
-    for _ in range(MOST_ORDERS):
-        try:
-            return _replay_here(wiring, request, in_hive, settings)
-        except OwnedByLiveRun as alive:
-            note(f"a run is alive, so it gets an order: {alive.message}")
-        try:
-            return result_of_order(
-                give_order(wiring, request.table, order, seconds=seconds, note=note).record
-            )
-        except NoLiveRun as withdrawn:
-            note(str(withdrawn))
-    return _replay_here(wiring, request, in_hive, settings)
+    return here_or_by_order(
+        partial(_replay_here, wiring, request, in_hive, settings),
+        lambda: result_of_order(give_order(wiring, request.table, order, seconds=seconds, note=note).record),
+        note,
+    )
 
 
 def result_of_order(record: RecordedOrder) -> ReplayResult:
