@@ -27,6 +27,13 @@ impl<'a, Format> Bytes<'a, Format> {
         Ok(byte)
     }
 
+    /// Returns the next two bytes, the first one in the lower bits, without moving past them; None if there are fewer.
+    #[inline(always)]
+    pub fn next_two(&self) -> Option<u16> {
+        let two = self.message.get(self.at..)?.get(..2)?;
+        Some(u16::from_le_bytes([two[0], two[1]]))
+    }
+
     /// Reads `size` bytes.
     #[inline(always)]
     pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {

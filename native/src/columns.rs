@@ -34,6 +34,16 @@ impl<T: Default + Send + 'static> Fixed<T> {
         self.values.push(T::default());
     }
 
+    /// Returns the last value; None if it is null, or if there is none.
+    #[cfg(test)]
+    pub(crate) fn last(&self) -> Option<T>
+    where
+        T: Copy,
+    {
+        let is_null = self.nulls.last().is_some_and(|place| *place as usize + 1 == self.values.len());
+        self.values.last().copied().filter(|_| !is_null)
+    }
+
     pub(crate) fn truncate(&mut self, length: usize) {
         self.values.truncate(length);
         without_those_from(&mut self.nulls, length);

@@ -3,8 +3,9 @@
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
 use crate::protobuf::bytes::{Bytes, END, LENGTH, START};
+use crate::protobuf::places::Places;
 use crate::protobuf::shapes::{packable, skip};
-use crate::protobuf::values::{Context, Value};
+use crate::protobuf::values::{Context, Scalar, Value};
 use crate::rows::Rows;
 
 /// How often a field may occur, and what an absent one becomes.
@@ -40,16 +41,31 @@ pub struct Slot {
     pub columns: Vec<(usize, Value)>,
     /// What to look for in it
     pub inner: Option<Level>,
-    /// Number of the last message that had it
-    seen: u64,
-    /// How many values that message has added
+    /// How many values the message that is being read has added
     count: usize,
+}
+
+/// What the usual case of a field needs: one column takes its only value, and its tag has one byte or two.
+struct Plain {
+    /// The tag and a byte behind it if it is shorter than two bytes, as far as `mask` says
+    tag: u16,
+    mask: u16,
+    /// Bytes of the tag
+    size: usize,
+    column: usize,
+    scalar: Scalar,
 }
 
 /// A message type at one place of the plan, and the state of the message that is being read there.
 pub struct Level {
     slots: Vec<Slot>,
+    /// For each slot its usual case, if it has one
+    plain: Vec<Option<Plain>>,
     absent: Vec<usize>,
+    /// The slots that the current message has had
+    seen: Places,
+    /// The slots that are completed at the end of every message
+    repeated: Places,
     /// For each oneof the last message that had a member of it
     oneofs: Vec<u64>,
     /// Number of the current message
@@ -111,11 +127,21 @@ impl Slot {
         inner: Option<Level>,
     ) -> Self {
         let (number, wire, label) = kind;
-        Slot { number, wire, label, default, oneof, shape, columns, inner, seen: 0, count: 0 }
+        Slot { number, wire, label, default, oneof, shape, columns, inner, count: 0 }
     }
 
     fn repeated(&self) -> bool {
         matches!(self.label, Label::Repeated | Label::Map)
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        let [(column, value)] = &self.columns[..] else { return None };
+        if self.repeated() || self.oneof.is_some() || self.inner.is_some() || self.number >= 1 << 11 {
+            return None;
+        }
+        let (low, high) = ((self.number << 3 | self.wire) & 0x7f, self.number >> 4);
+        let (tag, mask, size) = if high == 0 { (low, 0xff, 1) } else { (high << 8 | 0x80 | low, 0xffff, 2) };
+        Some(Plain { tag: tag as u16, mask, size, column: *column, scalar: value.scalar()? })
     }
 
     /// Reads a value into all that takes it.
@@ -175,10 +201,9 @@ impl Slot {
         Ok(())
     }
 
-    /// Completes the field at the end of its message.
+    /// Completes a repeated field, or an absent one, at the end of its message.
     #[inline(always)]
-    fn end<S: Sink>(&mut self, message: u64, sink: &mut S, context: &Context) -> Parsed<()> {
-        let is_present = self.seen == message;
+    fn end<S: Sink>(&mut self, is_present: bool, sink: &mut S, context: &Context) -> Parsed<()> {
         match self.label {
             Label::Repeated | Label::Map => {
                 let count = if is_present { self.count } else { 0 };
@@ -191,7 +216,6 @@ impl Slot {
                     sink.filled(*number);
                 }
             }
-            _ if is_present => {}
             Label::Required => return Err(Doubt),
             Label::Optional => self.columns.iter().try_for_each(|(number, _)| sink.null(*number))?,
             Label::Implicit => {
@@ -209,7 +233,13 @@ impl Level {
     /// `slots` must ascend by their numbers; `absent`: numbers of columns that no field fills.
     pub fn new(slots: Vec<Slot>, absent: Vec<usize>) -> Self {
         let oneofs = slots.iter().filter_map(|slot| slot.oneof).max().map_or(0, |most| most + 1);
-        Level { slots, absent, oneofs: vec![0; oneofs], message: 0 }
+        let plain = slots.iter().map(Slot::plain).collect();
+        let mut repeated = Places::none_of(slots.len());
+        for place in (0..slots.len()).filter(|place| slots[*place].repeated()) {
+            repeated.insert(place);
+        }
+        let seen = Places::none_of(slots.len());
+        Level { slots, plain, absent, seen, repeated, oneofs: vec![0; oneofs], message: 0 }
     }
 
     /// Returns how many columns the table must have.
@@ -224,55 +254,144 @@ impl Level {
     /// Reads all fields: up to the end of `bytes`, or past the end of the group with this number (0: a message).
     pub fn read<S: Sink>(&mut self, bytes: &mut Bytes, group: u32, sink: &mut S, context: &Context) -> Parsed<()> {
         self.message += 1;
+        self.seen.clear();
         let mut next = 0;
         while group != 0 || !bytes.at_end() {
+            if let Some(Some(plain)) = self.plain.get(next) {
+                if bytes.next_two().is_some_and(|two| two & plain.mask == plain.tag) && self.seen.insert(next) {
+                    bytes.at += plain.size;
+                    plain.scalar.read(bytes, sink.column(plain.column)?, context)?;
+                    sink.filled(plain.column);
+                    next += 1;
+                    continue;
+                }
+            }
             let (number, wire) = bytes.tag()?;
             if wire == END && number == group {
                 break;
             }
-            let Some(place) = self.place(number, next) else {
-                bytes.skip(number, wire)?;
-                continue;
-            };
-            next = place;
-            let slot = &mut self.slots[place];
-            if let Some(oneof) = slot.oneof {
-                if std::mem::replace(&mut self.oneofs[oneof], self.message) == self.message {
-                    return Err(Doubt);
-                }
+            match self.place(number, next) {
+                Some(place) => next = self.field(place, wire, bytes, sink, context)?,
+                None => bytes.skip(number, wire)?,
             }
-            let first = slot.seen != self.message;
-            if first {
-                slot.seen = self.message;
-                slot.count = 0;
-            }
-            if slot.columns.is_empty() && slot.inner.is_none() {
-                skip(&context.shapes, (number, slot.repeated(), slot.shape), wire, bytes)?;
-            } else if first || slot.repeated() {
-                slot.read(wire, bytes, sink, context)?;
-            } else {
+        }
+        let Level { slots, seen, repeated, .. } = self;
+        seen.each_missing_or_in(repeated, slots.len(), |place, is_present| slots[place].end(is_present, sink, context))?;
+        self.absent.iter().try_for_each(|number| sink.null(*number))
+    }
+
+    /// Reads a value of any field. Returns the place where the next field is looked for first.
+    #[inline]
+    fn field<S: Sink>(&mut self, place: usize, wire: u32, bytes: &mut Bytes, sink: &mut S, context: &Context) -> Parsed<usize> {
+        let slot = &mut self.slots[place];
+        if let Some(oneof) = slot.oneof {
+            if std::mem::replace(&mut self.oneofs[oneof], self.message) == self.message {
                 return Err(Doubt);
             }
         }
-        for slot in &mut self.slots {
-            slot.end(self.message, sink, context)?;
+        let first = self.seen.insert(place);
+        if first {
+            slot.count = 0;
         }
-        self.absent.iter().try_for_each(|number| sink.null(*number))
+        if slot.columns.is_empty() && slot.inner.is_none() {
+            skip(&context.shapes, (slot.number, slot.repeated(), slot.shape), wire, bytes)?;
+        } else if first || slot.repeated() {
+            slot.read(wire, bytes, sink, context)?;
+        } else {
+            return Err(Doubt);
+        }
+        Ok(if slot.repeated() { place } else { place + 1 })
     }
 
     /// Returns the place of the slot with this number, looking first from `from` on: writers' fields nearly always ascend.
     #[inline(always)]
     fn place(&self, number: u32, from: usize) -> Option<usize> {
-        let mut place = from;
-        if self.slots.get(place).is_some_and(|slot| slot.number > number) {
-            return self.slots.binary_search_by_key(&number, |slot| slot.number).ok();
-        }
-        while let Some(slot) = self.slots.get(place) {
-            if slot.number >= number {
-                return (slot.number == number).then_some(place);
+        match self.slots.get(from) {
+            Some(slot) if slot.number <= number => {
+                let place = from + self.slots[from..].iter().position(|slot| slot.number >= number)?;
+                (self.slots[place].number == number).then_some(place)
             }
-            place += 1;
+            _ => self.slots.binary_search_by_key(&number, |slot| slot.number).ok(),
         }
-        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Fixed;
+    use crate::protobuf::bytes::VARINT;
+    use crate::protobuf::integers::Kind;
+    use crate::rows::Batches;
+
+    /// More than a word of bits; tags of one, two and three bytes.
+    const NUMBERS: [u32; 5] = [1, 15, 16, 2047, 2048];
+    const MANY: u32 = 100;
+
+    fn numbers() -> Vec<u32> {
+        let mut numbers: Vec<u32> = (NUMBERS.into_iter()).chain(100..100 + MANY).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn field(number: u32) -> Vec<u8> {
+        let (mut tag, mut bytes) = (number << 3 | VARINT, vec![]);
+        while tag >= 0x80 {
+            bytes.push(tag as u8 | 0x80);
+            tag >>= 7;
+        }
+        bytes.extend([tag as u8, (number % 100) as u8]);
+        bytes
+    }
+
+    /// Reads a message that has these fields, in this order. Returns its row; None if it is in doubt.
+    fn row(label: Label, fields: &[u32]) -> Option<Vec<Option<i64>>> {
+        let slot = |(column, number): (usize, u32)| {
+            let value = Value::Scalar(Scalar::Whole(Kind::Int64));
+            Slot::new((number, VARINT, label), vec![7], None, 0, vec![(column, value)], None)
+        };
+        let numbers = numbers();
+        let level = Level::new(numbers.iter().copied().enumerate().map(slot).collect(), vec![]);
+        let columns = numbers.iter().map(|_| Column::Int64(Fixed::default())).collect();
+        let context = Context { shapes: vec![], utc: true };
+        let mut decoder = crate::protobuf::decoder::Decoder::new(columns, level, context, 0);
+        let message = fields.iter().flat_map(|number| field(*number)).collect::<Vec<_>>();
+        // the message twice, so that what the first one leaves behind would show
+        let offsets = [0, message.len() as i32, 2 * message.len() as i32];
+        if decoder.read(&offsets, &message.repeat(2)) != [1, 1] {
+            return None;
+        }
+        let cell = |column: &Column| match column {
+            Column::Int64(values) => values.last(),
+            _ => None,
+        };
+        Some(decoder.rows().columns.iter().map(cell).collect())
+    }
+
+    #[test]
+    fn each_field_fills_its_column_in_any_order_and_once() {
+        let all = numbers();
+        let full: Vec<Option<i64>> = all.iter().map(|number| Some(i64::from(number % 100))).collect();
+        let backwards: Vec<u32> = all.iter().rev().copied().collect();
+        for label in [Label::Optional, Label::Required, Label::Implicit] {
+            assert_eq!(row(label, &all), Some(full.clone()));
+            assert_eq!(row(label, &backwards), Some(full.clone()));
+            assert_eq!(row(label, &[&all[1..2], &all[..]].concat()), None); // the field that is looked for first
+            for again in [all[0], all[1], all[70], all[all.len() - 1]] {
+                assert_eq!(row(label, &[&all[..], &[again]].concat()), None, "{again}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_absent_field_is_null_or_its_default_or_in_doubt() {
+        let all = numbers();
+        for missing in [0, 1, 3, 63, 64, all.len() - 1] {
+            let mut fields = all.clone();
+            fields.remove(missing);
+            assert_eq!(row(Label::Optional, &fields).unwrap()[missing], None);
+            assert_eq!(row(Label::Implicit, &fields).unwrap()[missing], Some(7));
+            assert_eq!(row(Label::Required, &fields), None);
+        }
     }
 }

@@ -7,6 +7,7 @@ pub mod bytes;
 pub mod decoder;
 pub mod integers;
 pub mod level;
+pub mod places;
 pub mod shapes;
 pub mod values;
 #[cfg(feature = "python")]

@@ -12,11 +12,12 @@ const BILLION: i64 = 1_000_000_000;
 /// Limit of a Duration, 10,000 years.
 const MOST_SECONDS: i64 = 315_576_000_000;
 
-/// What to do with a value; plan.py explains the same steps.
-pub enum Value {
+/// What to do with a value that is neither a message nor looked up.
+#[derive(Clone, Copy)]
+pub enum Scalar {
     /// bool
     Boolean,
-    /// Integer to a number
+    /// Integer of a type within i64 to a number
     Whole(Kind),
     /// Integer that counts from 1970; microseconds are number * factor / divisor
     Moment(Kind, i64, i64),
@@ -26,6 +27,14 @@ pub enum Value {
     Double,
     /// Text, which must be UTF-8
     Text,
+}
+
+/// What to do with a value; plan.py explains the same steps.
+pub enum Value {
+    /// A value that is read in one step
+    Scalar(Scalar),
+    /// uint64 or fixed64 to a number
+    Unsigned(Kind),
     /// Bytes
     Octets,
     /// enum to the name of its number; numbers ascend
@@ -56,20 +65,67 @@ pub struct Context {
     pub utc: bool,
 }
 
-impl Value {
-    /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
+impl Scalar {
+    /// Reads a value and appends it to the column.
     #[inline(always)]
-    pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+    pub fn read(self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
         match self {
-            Value::Whole(kind) if !kind.unsigned_64() => whole(kind.read(bytes)?, column),
-            Value::Text => match column {
+            Scalar::Whole(kind) => whole(kind.read(bytes)?, column),
+            Scalar::Text => match column {
                 Column::Text(column) | Column::Binary(column) => {
                     column.push(bytes.text()?);
                     Ok(())
                 }
                 _ => Err(Doubt),
             },
-            Value::Double => real(f64::from_le_bytes(bytes.exactly()?), column),
+            Scalar::Double => real(f64::from_le_bytes(bytes.exactly()?), column),
+            other => other.any(bytes, column, context),
+        }
+    }
+
+    #[inline(never)]
+    fn any(self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Scalar::Boolean => {
+                let Column::Boolean(column) = column else { return Err(Doubt) };
+                column.push(Kind::Bool.read(bytes)? == 1);
+                Ok(())
+            }
+            Scalar::Float => real(f64::from(f32::from_le_bytes(bytes.exactly()?)), column),
+            Scalar::Moment(kind, factor, divisor) => {
+                let number = kind.read(bytes)?;
+                let Column::Moment(column) = column else { return Err(Doubt) };
+                if number < 0 && kind.unsigned_64() {
+                    return Err(Doubt);
+                }
+                let scaled = number.checked_mul(factor).ok_or(Doubt)?;
+                if divisor == 1 {
+                    return column.push(scaled, true, context.utc);
+                }
+                if !column.of_days() && scaled % divisor != 0 {
+                    return Err(Doubt);
+                }
+                column.push(scaled.div_euclid(divisor), true, context.utc)
+            }
+            Scalar::Whole(_) | Scalar::Text | Scalar::Double => self.read(bytes, column, context),
+        }
+    }
+}
+
+impl Value {
+    /// Returns the step of a value that is read in one step.
+    pub fn scalar(&self) -> Option<Scalar> {
+        match self {
+            Value::Scalar(scalar) => Some(*scalar),
+            _ => None,
+        }
+    }
+
+    /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
+    #[inline(always)]
+    pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Scalar(scalar) => scalar.read(bytes, column, context),
             other => other.any(bytes, column, context),
         }
     }
@@ -77,28 +133,11 @@ impl Value {
     #[inline(never)]
     fn any(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
         match self {
-            Value::Text | Value::Double => self.read(bytes, column, context)?,
-            Value::Whole(kind) => match kind.read(bytes)? {
-                large @ ..=-1 if kind.unsigned_64() => beyond_i64(large as u64, column)?,
+            Value::Scalar(scalar) => scalar.read(bytes, column, context)?,
+            Value::Unsigned(kind) => match kind.read(bytes)? {
+                large @ ..=-1 => beyond_i64(large as u64, column)?,
                 number => whole(number, column)?,
             },
-            Value::Moment(kind, factor, divisor) => {
-                let number = kind.read(bytes)?;
-                let Column::Moment(column) = column else { return Err(Doubt) };
-                if number < 0 && kind.unsigned_64() {
-                    return Err(Doubt);
-                }
-                let scaled = number.checked_mul(*factor).ok_or(Doubt)?;
-                if *divisor != 1 && !column.of_days() && scaled % *divisor != 0 {
-                    return Err(Doubt);
-                }
-                column.push(scaled.div_euclid(*divisor), true, context.utc)?;
-            }
-            Value::Boolean => {
-                let Column::Boolean(column) = column else { return Err(Doubt) };
-                column.push(Kind::Bool.read(bytes)? == 1);
-            }
-            Value::Float => real(f64::from(f32::from_le_bytes(bytes.exactly()?)), column)?,
             Value::Octets => {
                 let Column::Binary(column) = column else { return Err(Doubt) };
                 column.push(bytes.octets()?);

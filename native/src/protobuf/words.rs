@@ -10,7 +10,7 @@ use crate::protobuf::bytes::{LENGTH, START};
 use crate::protobuf::integers::Kind;
 use crate::protobuf::level::{Label, Level, Slot};
 use crate::protobuf::shapes::{Known, Shape};
-use crate::protobuf::values::Value;
+use crate::protobuf::values::{Scalar, Value};
 
 type Any<'py> = Bound<'py, PyAny>;
 type Words<'py> = (String, u32, String, String, u32, Vec<u8>, isize, usize, Vec<(usize, Any<'py>)>, Option<Any<'py>>);
@@ -96,18 +96,21 @@ fn value(words: &Any, group: u32, shapes: usize) -> PyResult<Value> {
     let at = |place: usize| parts.get_item(place);
     let kind = |place: usize| -> PyResult<Kind> { integer(&at(place)?.extract::<String>()?) };
     Ok(match at(0)?.extract::<String>()?.as_str() {
-        "Boolean" => Value::Boolean,
-        "Whole" => Value::Whole(kind(1)?),
+        "Boolean" => Value::Scalar(Scalar::Boolean),
+        "Whole" => match kind(1)? {
+            kind if kind.unsigned_64() => Value::Unsigned(kind),
+            kind => Value::Scalar(Scalar::Whole(kind)),
+        },
         "Moment" => {
             let (factor, divisor): (i64, i64) = (at(2)?.extract()?, at(3)?.extract()?);
             if factor < 1 || divisor < 1 {
                 return Err(wrong("a unit"));
             }
-            Value::Moment(kind(1)?, factor, divisor)
+            Value::Scalar(Scalar::Moment(kind(1)?, factor, divisor))
         }
-        "Real" if at(1)?.extract::<u32>()? == 32 => Value::Float,
-        "Real" => Value::Double,
-        "Text" => Value::Text,
+        "Real" if at(1)?.extract::<u32>()? == 32 => Value::Scalar(Scalar::Float),
+        "Real" => Value::Scalar(Scalar::Double),
+        "Text" => Value::Scalar(Scalar::Text),
         "Octets" => Value::Octets,
         "Symbol" => {
             let names: Vec<(i64, String)> = at(1)?.extract()?;
