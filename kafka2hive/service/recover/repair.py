@@ -65,7 +65,7 @@ class Repairs:
             if not any(self._knows(ledger, path) for ledger in ledgers):
                 raise ConfigError(
                     "usage.no_such_file",
-                    f"{path} is not a file of any table here: nothing was touched",
+                    f"{path} is not a file of any table here: nothing was changed",
                     "give the full path of the `.final` file as the error message or `verify` shows it",
                 )
         known = {p.topic_partition for ledger in ledgers for p in ledger.state.positions}
@@ -82,7 +82,7 @@ class Repairs:
         if gap.topic not in topics:
             raise ConfigError(
                 "usage.no_such_topic",
-                f"no table here has read topic {gap.topic}: nothing was touched",
+                f"no table here has read topic {gap.topic}: nothing was changed",
                 did_you_mean(gap.topic, topics),
             )
         if gap.number is None or TopicPartition(gap.topic, gap.number) in known:
@@ -91,7 +91,7 @@ class Repairs:
         if view is None or gap.number not in view.partitions:
             raise ConfigError(
                 "usage.no_such_topic",
-                f"topic {gap.topic} has no partition {gap.number}: nothing was touched",
+                f"topic {gap.topic} has no partition {gap.number}: nothing was changed",
                 f"give one of its partitions, or {gap.topic}:* for all",
             )
 
@@ -222,7 +222,8 @@ def refetch_file(
     if bucket is not None and not same_location(lost.hive_partition.location, directory):
         raise ManualActionRequired(
             "refetch.location",
-            f"{lost.final} is not in {location}, which is now the location of {table} in the map: a new file would be there",
+            f"{lost.final} is not in {location}, which is now the location of {table} in the map: readers of its"
+            " partition would not see a new file there",
             f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, repeat"
             " `--refetch`, then change it",
         )

@@ -15,6 +15,7 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUn
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import reset_aside
+from kafka2hive.model.text import counted
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.tables.ledgers import ledger_tables, unknown_tables
@@ -119,14 +120,15 @@ def _reset(
         raise ConfigError(
             "usage.reset",
             f"an unfinished reset of {request.table} was begun with {_option(unfinished)}",
-            f"finish it: kafka2hive reset --table {request.table} {_option(unfinished)}",
+            f"finish it: `kafka2hive reset --table {request.table} {_option(unfinished)}`",
         )
     else:
         plan = _plan(wiring, group, unfinished, ResetStage.UNFINISHED)
     if plan.stage is ResetStage.NEW and view.state.early and not request.move_data:
         raise ManualActionRequired(
             "reset.early",
-            f"{request.table} has {len(view.state.early)} partitions at early places, which the next ledger would not keep",
+            f"{request.table} has {counted(len(view.state.early), 'partition')} at early places,"
+            " which the next ledger would not keep",
             f"`kafka2hive compact --table {request.table}` moves the complete ones; or use --move-data",
         )
     if request.plan_only:

@@ -78,6 +78,7 @@ def recover(
         raise ConfigError(
             "usage.accept_location",
             f"--accept-location {left_out[0]} is not among the tables named with --table",
+            f"add --table {left_out[0]}, or leave --table out",
         )
     named = (*request.tables, *request.accept_location)
     tables = {paths.table for paths in ledgers}

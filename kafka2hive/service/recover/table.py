@@ -148,14 +148,16 @@ def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Rel
         return None
     if routed is None:
         raise ConfigError(
-            "usage.no_such_table", f"--accept-location {state.table}: no rule of the map creates this table"
+            "usage.no_such_table",
+            f"--accept-location {state.table}: no rule of the map creates this table",
+            "give the table a rule in the map, with the new location",
         )
     if same_location(routed.rule.location, state.location):
         return None
     if state.early:
         raise ManualActionRequired(
             "ledger.early_partitions",
-            f"{state.table}: {len(state.early)} partitions are at early places below {state.location},"
+            f"{state.table}: partitions ({len(state.early)}) are at early places below {state.location},"
             f" {state.early[0].partition.path} among them, and further data of these partitions would go there",
             f"set the old location in the map until `kafka2hive compact --table {state.table}` has moved them",
         )

@@ -192,7 +192,7 @@ class Compactions:
         self._steps.publish(table, replace(change, registered=owned.registered))
         self._give_up(table, work)
         log.info(
-            "%s: %s is compacted: %s with %d bytes are %s with %d bytes",
+            "%s: %s is compacted: %s with %d bytes became %s with %d bytes",
             table.name,
             units.partition.path,
             counted(sum(unit.sources for unit in change.units), "early file"),

@@ -136,6 +136,7 @@ class Replays:
             raise ConfigError(
                 "sql.needs_spark",
                 f"{table.name} has `sql`, so its dead letters cannot be replayed: {done}",
+                "docs/sql.md lists the limits of such tables",
             )
         try:
             if instruction.since:

@@ -265,7 +265,11 @@ class MapTables:
         """Return a task's settings with this table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
         table = self.by_name.get(name)
         if table is None:
-            raise ConfigError("refetch.no_rule", f"{name} is not in the map, so its columns are unknown")
+            raise ConfigError(
+                "refetch.no_rule",
+                f"{name} is not in the map, so its columns are unknown",
+                "use the map with which the table was written",
+            )
         settings = replace(self.catalogue.resolve(table), schema_evolution="ignore")
         return task_settings(self._wiring.map, {name: settings})
 

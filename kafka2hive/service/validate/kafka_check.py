@@ -127,5 +127,5 @@ def _denied(topic: str) -> Kafka2HiveError:
     return TableError(
         "kafka.denied",
         f"Kafka returns no record of topic {topic}: the right to read it seems to be missing",
-        "grant READ",
+        "grant the user of the map's kafka section READ on the topic",
     )

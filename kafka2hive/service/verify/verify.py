@@ -257,7 +257,8 @@ class TableAudit:
             other = read_history(ports.files, look(ports.files, self.wiring.paths(name)))
         except NoLedger as error:
             raise ConfigError(
-                "usage.no_such_table", f"{name} has no ledger below {self.wiring.paths('').ledgers}"
+                "usage.no_such_table",
+                f"{name} has no ledger below {self.wiring.paths('').ledgers}: there is nothing to compare with",
             ) from error
         own = settings(table).tables[table]
         try:
