@@ -36,13 +36,14 @@ def bundle(
     Passwords and tokens of the map are replaced wherever they appear. The archive has names of topics, tables, hosts and
     paths, and messages of errors, which may quote records: read it before you send it.
     """
-    from kafka2hive.cli.terminal.outcome import say, tell_line, with_map
+    from kafka2hive.cli.terminal.outcome import output_file, say, tell_line, with_map
     from kafka2hive.model.text import counted
     from kafka2hive.observe.log import Redaction
     from kafka2hive.service.doctor.bundle import write_bundle
 
     def command(service_map: "ServiceMap") -> int:
-        result = write_bundle(output, _pieces(service_map), Redaction(service_map.secrets))
+        with output_file(output) as draft:
+            result = write_bundle(draft, _pieces(service_map), Redaction(service_map.secrets))
         for name, error in result.errors.items():
             tell_line(f"{name} could not be made; {name}.error in the archive has the reason: {error}")
         say(f"{output}: {counted(len(result.names), 'file')}; read them before you send them to anyone")

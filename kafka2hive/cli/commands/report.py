@@ -1,10 +1,8 @@
 """`kafka2hive report`: one page with the state and the history of every table."""
 
 import logging
-import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,7 +40,7 @@ def report(
 ) -> None:
     """Write one HTML page: what each table needs, epochs, freshness, files, offsets, dead letters, certificates."""
     from kafka2hive.cli.render.report import render_report, report_document
-    from kafka2hive.cli.terminal.outcome import show, with_map
+    from kafka2hive.cli.terminal.outcome import output_file, show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.observe.log import Redaction
     from kafka2hive.service.inspect.report import ReportScope
@@ -61,25 +59,9 @@ def report(
         if output == STANDARD_OUTPUT:
             sys.stdout.buffer.write(document)
             return 0
-        _replace(output, document)
+        with output_file(output) as draft:
+            draft.write_bytes(document)
         show(json, color, partial(report_document, result, output), partial(render_report, result, output))
         return 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
-
-
-def _replace(output: str, document: bytes) -> None:
-    """Replace the file in one step, so that a reader sees either the earlier page or the new one. Raises ConfigError."""
-    from kafka2hive.model.errors import ConfigError
-
-    draft = Path(f"{output}.{os.getpid()}.in-progress")
-    try:
-        draft.write_bytes(document)
-        draft.replace(output)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise ConfigError(
-            "usage.output",
-            f"the page cannot be written: {error}",
-            "name a file in a directory that exists and can be written",
-        ) from error

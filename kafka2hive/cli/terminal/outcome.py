@@ -1,9 +1,11 @@
-"""What every command does: load the map, set up logging, show the result, and turn errors into text and exit codes."""
+"""What every command does: load the map, set up logging, show or write the result, turn errors into text and exit codes."""
 
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from kafka2hive.cli.terminal.document import Document, json_text
 from kafka2hive.cli.terminal.screen import Screen, standard_output
@@ -73,6 +75,26 @@ def with_changes(
 def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
     """Print a command's result to standard output as text, or as one document if `json` is set."""
     say(json_text(document()) if json else text(standard_output(color)))
+
+
+@contextmanager
+def output_file(output: str) -> Iterator[Path]:
+    """Yield the path of a draft that replaces the file `output` in one step after the block.
+
+    So a reader sees either the earlier file or the whole new one. Raises ConfigError (`usage.output`) if the file cannot be
+    written; then no draft is left.
+    """
+    draft = Path(f"{output}.{os.getpid()}.in-progress")
+    try:
+        yield draft
+        draft.replace(output)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConfigError(
+            "usage.output",
+            f"{output} cannot be written: {error}",
+            "name a file in a writable directory with free space",
+        ) from error
 
 
 def say(text: str) -> None:

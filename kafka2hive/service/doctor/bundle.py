@@ -1,7 +1,6 @@
 """`bundle`: one archive with everything that a person needs to diagnose a service remotely, without secrets."""
 
 import io
-import os
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kafka2hive.model.errors import ConfigError, Kafka2HiveError
+from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import FileSystem, NotFound, StorageError
@@ -44,33 +43,23 @@ class Bundle:
 
 
 def write_bundle(
-    output: str, pieces: Mapping[str, Callable[[], str]], redact: Callable[[str], str]
+    output: Path, pieces: Mapping[str, Callable[[], str]], redact: Callable[[str], str]
 ) -> Bundle:
-    """Write the archive `output`. An older file of this name is replaced once the archive is complete.
+    """Write the archive `output`.
 
     If a piece fails, the archive has its error as `NAME.error`, and the other pieces are still written. `redact` is applied
-    to every piece, including the messages of errors. Raises ConfigError (`usage.output`).
+    to every piece, including the messages of errors. Raises OSError if the archive cannot be written.
     """
-    draft = Path(f"{output}.{os.getpid()}.in-progress")
     names, errors = [], {}
-    try:
-        with tarfile.open(draft, "w:gz") as archive:
-            for name, make in pieces.items():
-                try:
-                    text = make()
-                except (Kafka2HiveError, StorageError, OSError) as error:
-                    errors[name] = redact(str(error))
-                    name, text = f"{name}.error", str(error)
-                _add(archive, name, redact(text))
-                names.append(name)
-        draft.replace(output)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise ConfigError(
-            "usage.output",
-            f"{output} cannot be written: {error}",
-            "name a file in a writable directory with free space",
-        ) from error
+    with tarfile.open(output, "w:gz") as archive:
+        for name, make in pieces.items():
+            try:
+                text = make()
+            except (Kafka2HiveError, StorageError, OSError) as error:
+                errors[name] = redact(str(error))
+                name, text = f"{name}.error", str(error)
+            _add(archive, name, redact(text))
+            names.append(name)
     return Bundle(tuple(names), errors)
 
 

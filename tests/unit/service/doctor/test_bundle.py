@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli.terminal.outcome import output_file
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.observe.log import Redaction
 from kafka2hive.service.doctor.bundle import MOST_BYTES, environment_names, ledger_pieces, write_bundle
@@ -66,7 +67,7 @@ def test_a_piece_that_fails_is_an_error_in_the_archive_without_its_secret(tmp_pa
         raise ServiceUnavailable("kafka.unavailable", "login me:s3cr3t failed")
 
     archive = tmp_path / "out.tar.gz"
-    result = write_bundle(str(archive), {"one.txt": fail, "two.txt": lambda: "fine"}, Redaction(("s3cr3t",)))
+    result = write_bundle(archive, {"one.txt": fail, "two.txt": lambda: "fine"}, Redaction(("s3cr3t",)))
     assert contents(archive) == {
         "one.txt.error": "[kafka.unavailable] login me:*** failed",
         "two.txt": "fine",
@@ -76,22 +77,23 @@ def test_a_piece_that_fails_is_an_error_in_the_archive_without_its_secret(tmp_pa
 
 def test_a_long_piece_is_cut(tmp_path: Path) -> None:
     archive = tmp_path / "out.tar.gz"
-    write_bundle(str(archive), {"long.txt": lambda: "x" * (MOST_BYTES + 5)}, str)
+    write_bundle(archive, {"long.txt": lambda: "x" * (MOST_BYTES + 5)}, str)
     text = contents(archive)["long.txt"]
     assert len(text) < MOST_BYTES + 30 and text.endswith("(truncated here)\n")
 
 
 def test_a_place_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        write_bundle(str(tmp_path / "missing" / "out.tar.gz"), {}, str)
+    missing = str(tmp_path / "missing" / "out.tar.gz")
+    with pytest.raises(ConfigError) as caught, output_file(missing) as draft:
+        write_bundle(draft, {}, str)
     assert caught.value.code == "usage.output"
     assert not list(tmp_path.iterdir())
 
 
 def test_the_former_archive_stays_if_the_new_one_cannot_replace_it(tmp_path: Path) -> None:
     (tmp_path / "out.tar.gz").mkdir()
-    with pytest.raises(ConfigError):
-        write_bundle(str(tmp_path / "out.tar.gz"), {"a": lambda: "b"}, str)
+    with pytest.raises(ConfigError), output_file(str(tmp_path / "out.tar.gz")) as draft:
+        write_bundle(draft, {"a": lambda: "b"}, str)
     assert [path.name for path in tmp_path.iterdir()] == ["out.tar.gz"]
 
 
