@@ -1,6 +1,6 @@
 """The units of an early partition while they are written, in the memory of one process: rule K3 of docs/protocol.md.
 
-Also what a run and `kafka2hive compact` share besides: the options of a table, and the result of an order.
+It also has what else a run and `kafka2hive compact` share: the options of a table, and the result of an order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ def not_in_map(table: str) -> ConfigError:
 class CompactionCounts:
     """The result of a compaction by order: how many partitions its owner has `moved`, and how many failed.
 
-    `failed` has the errors of the first of these, by partition path.
+    `failed` has the errors of the first partitions that failed, by path.
     """
 
     moved: int
@@ -117,8 +117,10 @@ class PartitionUnits:
         self._tasks = 0
 
     def is_of(self, owned: OwnedLedger) -> bool:
-        """Return whether the units may still be committed: a start of the table has deleted the files of earlier ones (R9),
-        and a reset has replaced their ledger.
+        """Return whether the units may still be committed.
+
+        They must not after a start of the table, which deletes their files (R9), after a reset, which replaces their ledger,
+        or once the partition's registration was given up.
         """
         if owned.state.ledger_id != self._ledger_id:  # after a reset, the numbers of generations begin again
             return False
@@ -138,10 +140,10 @@ class PartitionUnits:
     def move(
         self, files: FileSystem, owned: OwnedLedger, ready: Iterable[EarlyPartition], success_file: str
     ) -> Compaction | None:
-        """List the early files that are not known yet; return the move of the partition if all units are written.
+        """List the early files that are not known yet, and return the partition's move if all units are written.
 
-        `ready` are the partitions that may move. None: units wait or are under way, or the partition is not complete again since
-        data came. Raises TableError (`compact.sources`, `compact.home`), StorageError, Fenced, StateUnknown.
+        `ready` are the partitions that may move. None: units wait or are under way, or new data has opened the partition.
+        Raises TableError (`compact.sources`, `compact.home`), StorageError, Fenced, StateUnknown.
         """
         early = next((each for each in ready if each.partition == self.partition), None)
         if early is None:
@@ -153,7 +155,7 @@ class PartitionUnits:
         return self._change(early, success_file)
 
     def _add_sources(self, listed: Sequence[EarlyFile]) -> None:
-        """Let files that came since wait. Later epochs have later names, so the known files are the first ones."""
+        """Let new files wait for a unit. Later epochs have later names, so the known files are the first ones."""
         known = len(self._sources)
         if list(listed[:known]) != self._sources:
             raise TableError(

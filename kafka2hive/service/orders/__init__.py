@@ -1,1 +1,1 @@
-"""Orders of operators to the owner of a table: how they are given, and what answers them."""
+"""Orders of operators to the owner of a table: giving one and waiting for its answer, and the changes that answer it."""

@@ -1,1 +1,1 @@
-"""The command `dead-letters replay`, and the files of letters as it shares them with a run."""
+"""The command `dead-letters replay`, and the choice and accounts of letter files, which it shares with a run."""

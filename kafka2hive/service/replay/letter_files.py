@@ -1,4 +1,4 @@
-"""Replays of dead letters: the common part of a run and `dead-letters replay`. Only `search_letters` does I/O."""
+"""The files of dead letters that a replay decodes again, by a run or by a command. Only `search_letters` does I/O."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

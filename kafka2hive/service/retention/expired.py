@@ -41,7 +41,7 @@ class ExpiredPartition:
 class Expired:
     """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none).
 
-    The partitions are in the order in which their periods ended. `more` that may be dropped were not listed.
+    The partitions are in the order in which their periods ended. `more` counts those that may be dropped and were not listed.
     """
 
     before_ms: int
@@ -83,13 +83,13 @@ class Expired:
 
 
 def success_files(rule: TableRule) -> frozenset[str]:
-    """Return the names of empty files that complete partitions may have: the map's, and the usual one, which it may have had."""
+    """Return the names of empty files that complete partitions may have: the map's, and the default of earlier maps."""
     return frozenset({rule.success_file, CompletionOptions().success_file or ""} - {""})
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where partitions of periods are: `levels` below `root`, a path in a Hive table ("" for all of the table)."""
+    """Where a Hive table has partitions of periods: `levels` of directories below `root`, a path in it ("" for all of it)."""
 
     table: str
     location: str

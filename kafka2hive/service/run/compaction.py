@@ -1,6 +1,6 @@
 """Compaction in parallel with the epochs of a run: which units are written when, and when partitions move (docs/protocol.md).
 
-Only memory knows units under way, so a run that ends, or takes a table over again, gives them up. An operator's order makes the
+Units under way are only in memory, so a run that ends, or takes a table over again, gives them up. An operator's order makes the
 run compact what is complete now; the order stays in the inbox until a snapshot records its end.
 """
 
@@ -120,8 +120,8 @@ class Compactions:
     def begin(self, table: Table, order: Order) -> None:
         """Begin the order, unless an order of the table is under way. Must not be called during an epoch.
 
-        It is for the partitions that may move now; if there are none, a snapshot records its end at once. `run --once` compacts
-        nothing, so there the order waits for another run. Raises as `TableSteps.carry_out` does.
+        The order is for the partitions that may move now; if there are none, a snapshot records its end at once.
+        `run --once` compacts nothing, so there the order waits for another run. Raises as `TableSteps.carry_out` does.
         """
         work = self._works.setdefault(table.name, _TableWork())
         if work.ordered is not None:
