@@ -60,6 +60,7 @@ class KafkaAdmin:
         self._shared_timeout = shared_timeout
         self._client: Any = None
         self._client_log = ClientLog(log)
+        self._leaders: dict[str, dict[int, int]] = {}
         self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
@@ -174,7 +175,7 @@ class KafkaAdmin:
             remaining, seconds = remaining - limit, 2 * seconds
 
     def _metadata(self) -> Any:
-        """Fetch metadata of all topics, which refreshes librdkafka's leaders, and note topic partitions without a leader."""
+        """Fetch metadata of all topics, which refreshes librdkafka's leaders, and note the leader of each topic partition."""
         from confluent_kafka import KafkaException
 
         began, metadata = time.monotonic(), None
@@ -190,11 +191,15 @@ class KafkaAdmin:
                 break
         if metadata is None:
             raise self._unavailable("metadata", failure) from failure
+        self._leaders = {
+            name: {number: partition.leader for number, partition in topic.partitions.items()}
+            for name, topic in metadata.topics.items()
+        }
         self._leaderless = {
             TopicPartition(name, number)
-            for name, topic in metadata.topics.items()
-            for number, partition in topic.partitions.items()
-            if partition.leader < 0
+            for name, leaders in self._leaders.items()
+            for number, leader in leaders.items()
+            if leader < 0
         }
         return metadata
 
@@ -239,9 +244,8 @@ class KafkaAdmin:
                 break
             if number:
                 self._metadata()
-            answers = offsets_of(
-                self._admin(), {tp: specs[tp] for tp in waiting}, seconds, read_committed=read_committed
-            )
+            wanted = {tp: specs[tp] for tp in waiting}
+            answers = offsets_of(self._admin(), wanted, seconds, self._leader_of, read_committed)
             offsets |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             errors |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
             if number:  # librdkafka's first answer may come from metadata that is older than the topic
@@ -260,6 +264,10 @@ class KafkaAdmin:
         ):
             raise self._unavailable("offsets", failures[-1]) from failures[-1]
         return offsets
+
+    def _leader_of(self, topic_partition: TopicPartition) -> int:
+        """Return the broker by the last metadata; -1 if it is not known."""
+        return self._leaders.get(topic_partition.topic, {}).get(topic_partition.number, -1)
 
     def _unavailable(self, what: str, error: Exception) -> Exception:
         self._client.poll(0)
