@@ -440,10 +440,10 @@ SERVICE_LOOP = (
         (
             "a run looks whether it was fenced at tables that it has stopped",
             (
-                "            self._owned_tables.serving(), lambda table: list_own",
+                "in_turn(self._owned_tables.serving(), self._next_look)",
                 (
-                    "            [t for t in self._owned_tables.tables.values() if not"
-                    " isinstance(t.ownership, Unowned)], lambda table: list_own"
+                    "in_turn([t for t in self._owned_tables.tables.values() if not"
+                    " isinstance(t.ownership, Unowned)], self._next_look)"
                 ),
             ),
         ),

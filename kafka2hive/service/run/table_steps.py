@@ -1,7 +1,7 @@
 """The steps of the epoch loop on its tables. They run in parallel, and an error of one table does not affect the others."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 FENCE_SECONDS = 10.0
+FENCE_TABLES = 100
+"""How many tables are looked at together, in turn: whoever takes the service over, takes over one of them soon."""
 RECORD_SECONDS = 10.0
 """How often the registrations of idle tables are recorded while other tables have epochs without a pause."""
 
@@ -70,6 +72,7 @@ class TableSteps:
         self._reporter = reporter
         self._lock = lock
         self._looked_at = self._recorded_at = wiring.ports.clock.monotonic()
+        self._next_look = 0
         self._looks: dict[str, Looks] = {}
         self._deleted_at = self._looked_at
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
@@ -278,12 +281,21 @@ class TableSteps:
             self._owned_tables.certify_again(table)
 
     def look_for_fence(self) -> None:
-        """Check every FENCE_SECONDS whether this run was fenced, because an idle run commits nothing. Raises Fenced."""
+        """Check every FENCE_SECONDS whether this run was fenced, because an idle run commits nothing. Raises Fenced.
+
+        Each check lists the ledgers of the next FENCE_TABLES tables, so that the calls do not grow with the service.
+        """
         now = self._wiring.ports.clock.monotonic()
         if now - self._looked_at < FENCE_SECONDS:
             return
         self._looked_at = now
         files = self._wiring.ports.files
-        self.map_tables(
-            self._owned_tables.serving(), lambda table: list_own_directory(files, table.owned.ledger)
-        )
+        turn, self._next_look = in_turn(self._owned_tables.serving(), self._next_look)
+        self.map_tables(turn, lambda table: list_own_directory(files, table.owned.ledger))
+
+
+def in_turn(tables: Sequence[Result], begin: int) -> tuple[Sequence[Result], int]:
+    """Return the next FENCE_TABLES of `tables` from index `begin` on, or from the first one, and where the others begin."""
+    begin = begin if begin < len(tables) else 0
+    end = begin + FENCE_TABLES
+    return tables[begin:end], end

@@ -7,7 +7,7 @@ from kafka2hive.config.keys import CompletionOptions as Options
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
-from kafka2hive.service.run.table_steps import RECORD_SECONDS
+from kafka2hive.service.run.table_steps import FENCE_TABLES, RECORD_SECONDS, in_turn
 from tests.harness.epoch_loop import (
     EARLY,
     LATE,
@@ -79,3 +79,15 @@ def test_a_partition_is_certified_while_later_records_wait_for_their_flush_inter
     assert loop.plan() is None
     (certificate,) = early.owned.state.certificates
     assert (certificate.partition, certificate.rows, early.lag) == (DAY, 7, 2)
+
+
+def test_ledgers_of_many_tables_are_looked_at_in_turn() -> None:
+    tables, begin = range(2 * FENCE_TABLES + 5), 0
+    looked_at: list[int] = []
+    for _ in range(3):
+        turn, begin = in_turn(tables, begin)
+        assert 0 < len(turn) <= FENCE_TABLES
+        looked_at += turn
+    assert looked_at == list(tables)
+    assert in_turn(tables, begin)[0][0] == 0
+    assert in_turn(range(2), 0) == (range(2), FENCE_TABLES) and in_turn(range(0), FENCE_TABLES)[0] == range(0)
