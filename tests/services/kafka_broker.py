@@ -71,6 +71,15 @@ class KafkaNodes(Service):
             NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
         )
 
+    def create_topics(self, names: Sequence[str], partitions: int, together: int = 100) -> None:
+        """Create many topics, `together` with each question."""
+        admin = self.admin()
+        for begin in range(0, len(names), together):
+            topics = [NewTopic(name, partitions, 1) for name in names[begin : begin + together]]
+            for answer in admin.create_topics(topics, operation_timeout=120, request_timeout=120).values():
+                answer.result(240)
+        _wait_until_known(admin, names[-1], partitions)
+
     def add_partitions(self, name: str, total: int) -> None:
         """Make a topic have `total` partitions, and wait for them."""
         admin = self.admin()
@@ -106,10 +115,10 @@ class KafkaNodes(Service):
 class KafkaBroker(KafkaNodes):
     """A broker of one node."""
 
-    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None, heap_mb: int = 512) -> None:
         # a controller writes twice a second that nothing has happened, for its followers: a third of what an idle node costs
         alone = {"metadata.max.idle.interval.ms": "0"}
-        super().__init__(folder, 1, alone | dict(properties or {}), heap_mb=512)
+        super().__init__(folder, 1, alone | dict(properties or {}), heap_mb)
 
     @property
     def service(self) -> ServiceProcess:

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import dataclasses
 import datetime
+import itertools
 import json
 import math
 import random
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
@@ -25,7 +27,8 @@ from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
 from tests.soak.checks import Checks
 from tests.soak.faults import Faults
-from tests.soak.report import Piece, growths, report
+from tests.soak.many_tables import BROKER, BROKER_HEAP_MB, ManyTables
+from tests.soak.report import Piece, growths, report, slower
 from tests.soak.samples import Sample, Sampler
 
 NAME = "soak"
@@ -46,8 +49,10 @@ def main() -> int:
     taken: list[Sample] = []
     try:
         with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-            _soak(Path(folder), piece, taken, _samples_file(asked.out, len(pieces) + 1), asked)
-        grown = [growth for growth in growths(taken) if not growth.is_allowed]
+            file = _samples_file(asked.out, len(pieces) + 1)
+            (_soak_many if asked.tables else _soak)(Path(folder), piece, taken, file, asked)
+        grown: list[Any] = [g for g in growths(taken, piece.window) if not g.is_allowed]
+        grown += [text for text in [slower(piece.epoch_figures)] if text]
         piece.outcome = f"grown: {grown}" if grown else "exact"
     except Exception as error:
         piece.outcome = f"{type(error).__name__}: {str(error).splitlines()[0]}" if str(error) else repr(error)
@@ -73,6 +78,11 @@ def _arguments() -> argparse.Namespace:
         "--peak", type=float, default=400, help="records a second at the load's peak (default 400)"
     )
     parser.add_argument("--chapter", type=float, default=600, help="seconds between two checks (default 600)")
+    parser.add_argument(
+        "--tables",
+        type=int,
+        help="another form: so many small tables of 5 topic partitions, without Hive and without faults",
+    )
     return parser.parse_args()
 
 
@@ -135,6 +145,20 @@ def _soak(
             piece.longest_without_an_epoch = round(service.longest_silence(), 1)
             assert service.terminate() == 143, service.tail()
         scenario.verify("--deep")
+
+
+def _soak_many(
+    folder: Path, piece: Piece, taken: list[Sample], samples_file: Path, asked: argparse.Namespace
+) -> None:
+    with contextlib.ExitStack() as stack:
+        kafka = stack.enter_context(KafkaBroker(folder / "kafka", BROKER, BROKER_HEAP_MB))
+        hdfs = stack.enter_context(Hdfs(folder / "hdfs"))
+        many = ManyTables(asked.tables, folder, random.Random(piece.seed), kafka, hdfs, piece.figures)
+        many.run(asked.hours * 3600, asked.peak, asked.chapter, taken, samples_file, piece.epoch_figures)
+        piece.seconds, piece.records = piece.figures["seconds"], piece.figures["records"]
+        piece.epochs, piece.checks = len(piece.epoch_figures), 1
+        pauses = [later.at - epoch.at for epoch, later in itertools.pairwise(piece.epoch_figures)]
+        piece.longest_without_an_epoch = round(max(pauses, default=0.0), 1)
 
 
 def _chapter(seconds: float, piece: Piece, faults: Faults, checks: Checks, peak: float) -> None:

@@ -13,12 +13,21 @@ from tests.services.hive_server import HiveServer
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """A tree without the files that an earlier check has read. They must be there, with the same length."""
+    """A tree without the files that an earlier check has read. They must be there, with the same length.
+
+    Each directory is listed once, so that what is compared is what the next check need not read.
+    """
 
     tree: Tree
     known: Mapping[str, int]
+    _listed: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def files(self, directory: str) -> dict[str, int]:
+        if directory not in self._listed:
+            self._listed[directory] = self._list(directory)
+        return self._listed[directory]
+
+    def _list(self, directory: str) -> dict[str, int]:
         found = self.tree.files(directory)
         mine = {path: length for path, length in self.known.items() if path.startswith(f"{directory}/")}
         changed = [path for path, length in mine.items() if found.get(path) != length]
@@ -64,8 +73,8 @@ class Checks:
                 assert_same_bytes(newer, place, stored)
             else:
                 assert_exactly(newer, place, stored, table.content)
-            files = self.scenario.tree.files(place)
-            self._known |= {path: files[path] for path in visible_files(self.scenario.tree, place)}
+            files = newer.files(place)
+            self._known |= {path: files[path] for path in visible_files(newer, place)}
         for name in (*self.by_files, *self.by_hive):
             self._count(name)
 

@@ -6,15 +6,25 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from tests.soak.samples import Sample
+from tests.soak.samples import Epoch, Sample
 
 SETTLED_SECONDS = 300.0
 """A run that is younger is still warming up: its JVM compiles, its pools fill."""
-WINDOW = 12
-"""So many samples at either end are compared by their medians."""
+WINDOW, MANY_WINDOW = 12, 60
+"""So many samples at either end are compared by their medians. Many tables with `flush: auto` have ten minutes of rest."""
+EPOCHS_COMPARED, SLOWER = 0.34, 2.0
+"""The share of epochs at either end that are compared, and the factor by which a table of the last ones may take longer."""
+LARGE_EPOCH = 0.1
+"""Of the tables in the largest epoch: what a table takes of an epoch of fewer is mostly the epoch itself."""
 POINTS = 48
 HELD = ("driver_mb", "jvm_mb", "workers_mb", "threads", "descriptors", "connections")
-ALLOWED = {"driver_mb": (1.3, 60), "jvm_mb": (1.4, 150), "threads": (1.5, 100), "descriptors": (1.2, 40)}
+ALLOWED = {
+    "driver_mb": (1.3, 60),
+    "jvm_mb": (1.4, 150),
+    "threads": (1.5, 100),
+    "descriptors": (1.2, 40),
+    "connections": (1.5, 20),
+}
 """By how much a run may grow after it has settled: a factor, and an amount that is added to it.
 
 Pools keep their threads for a minute after a burst: between 100 and 300 are usual under load that rises and falls.
@@ -36,6 +46,16 @@ class Piece:
     outcome: str = "not ended"
     faults: dict[str, int] = field(default_factory=dict)
     back: dict[str, float] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
+    epoch_figures: list[Epoch] = field(default_factory=list)
+
+    @property
+    def window(self) -> int:
+        """How many samples at either end of a run are compared."""
+        return MANY_WINDOW if self.figures else WINDOW
+
+    def __post_init__(self) -> None:
+        self.epoch_figures = [e if isinstance(e, Epoch) else Epoch(**e) for e in self.epoch_figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +74,45 @@ class Growth:
         return self.last <= self.first * factor + more
 
 
-def growths(samples: Sequence[Sample]) -> list[Growth]:
+def growths(samples: Sequence[Sample], window: int = WINDOW) -> list[Growth]:
     """Of each run that lasted long enough to compare two windows."""
     found = []
     for number, of_run in groupby(samples, lambda sample: sample.run):
         settled = [sample for sample in of_run if sample.age >= SETTLED_SECONDS]
-        if len(settled) < 3 * WINDOW:
+        if len(settled) < 3 * window:
             continue
         for name in HELD:
             first, last = (
                 statistics.median(getattr(sample, name) for sample in part)
-                for part in (settled[:WINDOW], settled[-WINDOW:])
+                for part in (settled[:window], settled[-window:])
             )
             found.append(Growth(number, settled[-1].age / 3600, name, first, last))
     return found
+
+
+def table_seconds(epochs: Sequence[Epoch]) -> tuple[float, float] | None:
+    """Seconds of an epoch by its tables, at the beginning and at the end; None if there are too few epochs.
+
+    The first epoch of a run is left out: everything is new to it.
+    """
+    most = max((epoch.tables for epoch in epochs), default=0)
+    later = [epoch for epoch in epochs[1:] if epoch.tables >= LARGE_EPOCH * most]
+    few = int(len(later) * EPOCHS_COMPARED)
+    if not few:
+        return None
+    first, last = (
+        sum(epoch.seconds for epoch in part) / sum(epoch.tables for epoch in part)
+        for part in (later[:few], later[-few:])
+    )
+    return first, last
+
+
+def slower(epochs: Sequence[Epoch]) -> str:
+    """What to say if tables take longer at the end than at the beginning."""
+    found = table_seconds(epochs)
+    if found is None or found[1] <= SLOWER * found[0]:
+        return ""
+    return f"a table takes {found[1] * 1000:.1f} ms of an epoch, {found[0] * 1000:.1f} ms at the beginning"
 
 
 def report(pieces: Sequence[Piece], samples: Sequence[Sequence[Sample]]) -> str:
@@ -87,6 +132,7 @@ def report(pieces: Sequence[Piece], samples: Sequence[Sequence[Sample]]) -> str:
                     "faults",
                     "starts",
                     "checks",
+                    "longest without an epoch (s)",
                     "outcome",
                 ],
                 (
@@ -100,6 +146,7 @@ def report(pieces: Sequence[Piece], samples: Sequence[Sequence[Sample]]) -> str:
                         sum(piece.faults.values()),
                         piece.restarts + 1,
                         piece.checks,
+                        f"{piece.longest_without_an_epoch:.1f}",
                         piece.outcome,
                     ]
                     for number, piece in enumerate(pieces, 1)
@@ -118,7 +165,8 @@ def report(pieces: Sequence[Piece], samples: Sequence[Sequence[Sample]]) -> str:
                 ),
             ),
             "",
-            "Medians of two minutes: five minutes after a start, and at the end of that run.",
+            *(line for number, piece in enumerate(pieces, 1) for line in _many(number, piece)),
+            "Medians of two minutes (many tables: of ten): five minutes after a start, and at the end of that run.",
             "",
             *_table(
                 ["piece", "run", "hours", *HELD],
@@ -129,14 +177,33 @@ def report(pieces: Sequence[Piece], samples: Sequence[Sequence[Sample]]) -> str:
                         f"{of_run[0].hours:.2f}",
                         *(f"{g.first:.0f} → {g.last:.0f}" for g in of_run),
                     ]
-                    for number, taken in enumerate(samples, 1)
-                    for run, of_run in _by_run(growths(taken))
+                    for number, (piece, taken) in enumerate(zip(pieces, samples, strict=True), 1)
+                    for run, of_run in _by_run(growths(taken, piece.window))
                 ),
             ),
             "",
             *(line for number, taken in enumerate(samples, 1) if taken for line in _charts(number, taken)),
         ]
     )
+
+
+def _many(number: int, piece: Piece) -> list[str]:
+    """The figures of many tables, and their epochs."""
+    if not piece.figures:
+        return []
+    found = table_seconds(piece.epoch_figures)
+    ends = f": {found[0] * 1000:.1f} → {found[1] * 1000:.1f} ms for a table" if found else ""
+    return [
+        *_table([f"piece {number}", "figure"], piece.figures.items()),
+        "",
+        f"Epochs{ends}",
+        "",
+        *_table(
+            ["s", "tables", "records", "took (s)", "oldest record, median table (s)", "oldest record (s)"],
+            ([e.at, e.tables, e.records, e.seconds, e.middle, e.oldest] for e in piece.epoch_figures),
+        ),
+        "",
+    ]
 
 
 def _by_run(found: Iterable[Growth]) -> list[tuple[int, list[Growth]]]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -31,6 +32,32 @@ class Sample:
     epochs: int
     ledger_files: int
     ledger_kb: float
+    cpu_seconds: float = 0.0
+    namenode_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """An epoch that a run logged, `at` seconds after its start.
+
+    `oldest` and `middle`: the age of the oldest record that became visible (seconds), in the table where it was highest and in
+    the median table.
+    """
+
+    at: float
+    tables: int
+    records: int
+    seconds: float
+    phases: dict[str, float]
+    oldest: float
+    middle: float
+
+    def text(self) -> str:
+        phases = ", ".join(f"{name} {seconds:.1f}" for name, seconds in self.phases.items())
+        return (
+            f"epoch of {self.tables:,} tables, {self.records:,} records in {self.seconds:.1f} s ({phases});"
+            f" oldest record {self.middle:.0f} s, at most {self.oldest:.0f} s"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +97,8 @@ def held_by(session: int) -> Held | None:
 class Sampler:
     """Takes a sample every EVERY_SECONDS until the `with` block ends; appends it to `samples` and to a JSON Lines file.
 
-    `run` gives the number of the service's start and its session; `ledger` the ledgers' files with their lengths.
+    `run` gives the number of the service's start and its session; `ledger` the ledgers' files with their lengths; `more`
+    other fields of a sample.
     """
 
     def __init__(
@@ -80,9 +108,11 @@ class Sampler:
         run: Callable[[], tuple[int, int, float]],
         epochs: Callable[[], int],
         ledger: Callable[[], dict[str, int]],
+        more: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self._samples = samples
         self._path, self._run, self._epochs, self._ledger = path, run, epochs, ledger
+        self._more = more
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="samples", daemon=True)
 
@@ -116,6 +146,7 @@ class Sampler:
                     epochs=self._epochs(),
                     ledger_files=len(files),
                     ledger_kb=round(sum(files.values()) / 1000, 1),
+                    **self._more(),
                 )
                 self._samples.append(sample)
                 output.write(json.dumps(asdict(sample)) + "\n")

@@ -15,6 +15,7 @@ from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
 from tests.benchmarks.data.topics import PARTITIONS, FilledTopic
 from tests.benchmarks.process_tree import measured
 from tests.benchmarks.room import Room
+from tests.services.hdfs import Hdfs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +99,10 @@ def namenode_calls(room: Room, jmx_seconds: float = JMX_KEEPS_SECONDS) -> Counte
     seconds ago.
     """
     time.sleep(jmx_seconds)
-    counts = room.hdfs().rpc_counts()
+    return namenode_calls_so_far(room.hdfs())
+
+
+def namenode_calls_so_far(hdfs: Hdfs) -> Counter[str]:
+    """The same, as JMX tells it now."""
+    counts = hdfs.rpc_counts()
     return Counter({name: n for name, n in counts.items() if not name.startswith(_NOT_ASKED_BY_CLIENTS)})
