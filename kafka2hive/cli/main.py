@@ -4,6 +4,7 @@ A command imports its use case only when it is called, so commands without Spark
 """
 
 import gc
+import io
 import os
 import sys
 from pathlib import Path
@@ -135,10 +136,29 @@ def _exit_without_teardown(code: object) -> None:
     os._exit(code or 0)
 
 
+def _prepare_streams() -> None:
+    """Let the standard streams take any text: they may be closed, or have an encoding that lacks a character.
+
+    A closed stream becomes `/dev/null`, also for libraries that would take its file descriptor for one of their own.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
     sys.excepthook = _exit_with_bug  # app() would replace it by Typer's, which exits with 1
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    _prepare_streams()
     try:
         typer.main.get_command(app)()
     except KeyboardInterrupt:

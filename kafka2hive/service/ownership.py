@@ -94,7 +94,8 @@ class OwnershipCheck:
         raise OwnedByLiveRun(
             "ledger.owned",
             f"{paths.table} is owned by a live run: {who}",
-            f"stop that run first; or fence it with --takeover, together with --table {paths.table} for this table alone",
+            "stop that run first; or fence it with --takeover"
+            f" (this table alone: `kafka2hive recover --takeover --table {paths.table}`)",
         )
 
     def _notice(self, paths: LedgerPaths, generation: Generation) -> None:

@@ -1,7 +1,6 @@
 """`kafka2hive report`: one page with the state and the history of every table."""
 
 import logging
-import sys
 from functools import partial
 from typing import Annotated
 
@@ -40,7 +39,7 @@ def report(
 ) -> None:
     """Write one HTML page: what each table needs, epochs, freshness, files, offsets, dead letters, certificates."""
     from kafka2hive.cli.render.report import render_report, report_document
-    from kafka2hive.cli.terminal.outcome import output_file, show, with_map
+    from kafka2hive.cli.terminal.outcome import output_file, say_bytes, show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.observe.log import Redaction
     from kafka2hive.service.inspect.report import ReportScope
@@ -57,7 +56,7 @@ def report(
         result = make(wiring, kafka, ReportScope(tuple(table or ()), details, epochs))
         document = page(result, Redaction(service_map.secrets))
         if output == STANDARD_OUTPUT:
-            sys.stdout.buffer.write(document)
+            say_bytes(document)
             return 0
         with output_file(output) as draft:
             draft.write_bytes(document)

@@ -4,7 +4,7 @@ from rich.text import Text
 
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
-from kafka2hive.model.text import counted
+from kafka2hive.model.text import counted, size
 from kafka2hive.service.retention.command import RetainRequest, RetainResult
 from kafka2hive.service.retention.expired import ExpiredPartition
 
@@ -37,11 +37,11 @@ def render_retain(request: RetainRequest, result: RetainResult, screen: Screen) 
 
 
 def _line(request: RetainRequest, each: ExpiredPartition) -> Text:
-    amount = f"{counted(each.files, 'file')}, {each.length} bytes"
+    amount = f"{counted(each.files, 'file')}, {size(each.length)}: " if each.files else ""
     outcome = f"stays, {each.waits}" if each.waits else "would be dropped" if request.plan_only else "dropped"
     style = "yellow" if each.waits else "cyan" if request.plan_only else "green"
     return Text(f"  {each.partition.path}  ", style="bold").append(
-        f"{amount}: {outcome}", style=f"not bold {style}"
+        f"{amount}{outcome}", style=f"not bold {style}"
     )
 
 

@@ -81,25 +81,65 @@ def show(json: bool, color: bool, document: Callable[[], Document], text: Callab
 def output_file(output: str) -> Iterator[Path]:
     """Yield the path of a draft that replaces the file `output` in one step after the block.
 
-    So a reader sees either the earlier file or the whole new one. Raises ConfigError (`usage.output`) if the file cannot be
-    written; then no draft is left.
+    So a reader sees either the earlier file or the whole new one. Of a link, the target is replaced. If `output` is a device
+    or a pipe (`/dev/null`), its own path is yielded: it is written, never replaced. Raises ConfigError (`usage.output`) if
+    the file cannot be written; then no draft is left.
     """
-    draft = Path(f"{output}.{os.getpid()}.in-progress")
+    draft: Path | None = None
     try:
-        yield draft
-        draft.replace(output)
+        if Path(output).is_file() or not Path(output).exists():
+            target = os.path.realpath(output)
+            draft = Path(f"{target}.{os.getpid()}.in-progress")
+            yield draft
+            draft.replace(target)
+            draft = None
+        else:
+            yield Path(output)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise ConfigError(
             "usage.output",
-            f"{output} cannot be written: {error}",
+            f"{output} cannot be written: {error.strerror or error}",
             "name a file in a writable directory with free space",
         ) from error
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
 
 
 def say(text: str) -> None:
     """Print to standard output; control sequences that came from records or brokers are escaped."""
-    print(printable_coloured(text))  # noqa: T201 (this is the command line)
+    with _standard_output():
+        print(printable_coloured(text))  # noqa: T201 (this is the command line)
+
+
+def say_bytes(content: bytes) -> None:
+    """Write bytes to standard output."""
+    with _standard_output():
+        sys.stdout.buffer.write(content)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Flush standard output after the block. If it cannot be written (a full disk), end the program with a message.
+
+    A pipe whose reader has gone ends the program, too; Typer does that without a message.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        tell_error(
+            ConfigError(
+                "usage.output",
+                f"standard output cannot be written: {error.strerror or error}",
+                "free space where it goes, then type the command again",
+            )
+        )
+        # what is left in the buffer cannot be written at the exit, either
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+        sys.exit(int(ExitCode.CONFIG))
 
 
 def tell_error(error: BaseException) -> None:

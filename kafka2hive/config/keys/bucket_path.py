@@ -52,6 +52,13 @@ class BucketPath:
         """The partition columns, the outermost first."""
         return tuple(name for name, _ in self.levels)
 
+    def can_make(self, hive_partition: str) -> bool:
+        """Return whether a record can lead to this partition (`dt=2013-01-17`); its period exists, if the path has one."""
+        names = tuple(level.partition("=")[0].lower() for level in hive_partition.split("/"))
+        if names != tuple(name.lower() for name in self.names):
+            return False
+        return period_of(self) is None or BucketEnds(self, "UTC").end_ms(hive_partition) is not None
+
     @property
     def codes(self) -> tuple[str, ...]:
         """The strftime codes in order of appearance."""

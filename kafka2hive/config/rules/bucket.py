@@ -227,7 +227,12 @@ def _check_periods(check: TableCheck, path: Path) -> None:
     """Check that the table's partitions are whole periods, as the key at `path` requires."""
     bucket = read_bucket_path(check.table.bucket.path)
     if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
-        message = f"bucket.path {check.table.bucket.path} must name whole periods, such as %Y-%m-%d"
+        is_now = (
+            f"bucket.path {check.table.bucket.path}"
+            if check.table.bucket.path
+            else "bucket.path is empty; it"
+        )
+        message = f"{is_now} must name whole periods, such as %Y-%m-%d"
         check.add(path, message)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain, takewhile
 
+from kafka2hive.config.keys import TableRule
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
@@ -17,8 +18,8 @@ from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, certificate_path, ledger_tag
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
 from kafka2hive.service.inspect.where import PartitionDrop, partition_drops
-from kafka2hive.service.tables.ledgers import ledger_tables, no_answer_about, unknown_tables
-from kafka2hive.service.tables.read_through import expired_among
+from kafka2hive.service.tables.ledgers import ledger_tables, literal_rules, no_answer_about, unknown_tables
+from kafka2hive.service.tables.read_through import expired_among, not_tracked, refuse_impossible
 from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.verify.files import changed_files
 from kafka2hive.service.verify.hive_partitions import audit_certificates, wrong_registration
@@ -114,7 +115,7 @@ class PartitionReport:
 def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None) -> PartitionReport:
     """Report on one Hive partition, and audit its certificates.
 
-    Raises ConfigError (no such table, or its partitions are not tracked), ManualActionRequired, ServiceUnavailable.
+    Raises ConfigError (no such table or partition, or its partitions are not tracked), ManualActionRequired, ServiceUnavailable.
     """
     files, paths = wiring.ports.files, wiring.paths(name.table)
     try:
@@ -123,13 +124,13 @@ def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None
         ledgers = {paths.table for paths in ledger_tables(wiring)}
         for _, unknown in unknown_tables(wiring, [name.table], ledgers):
             raise unknown from None
+        if (rule := literal_rules(wiring).get(name.table)) is not None:
+            if rule.completion is None:
+                raise not_tracked(name.table) from None
+            refuse_impossible(rule, name.table, name.path)
         return PartitionReport(completion=Completion.ABSENT)
     if view.state.tracking is None:
-        raise ConfigError(
-            "certificate.none",
-            f"{name.table} has no certificates: its complete partitions are not tracked",
-            "give the table a `completion` section in the map",
-        )
+        raise not_tracked(name.table)
     try:
         return _Partition(wiring, view, name, view.state.tracking.since, metastore).report()
     except MetastoreUnavailable as error:
@@ -187,8 +188,12 @@ class _Partition:
         )
         if (drop := self._drop([self.view.state])) is not None:
             return self._gone(drop)
+        routed = routed_by_ledgers(self.wiring, [self.view.state]).get(self.name.table)
+        rule = None if routed is None else routed.rule
+        if rule is not None and still_open is None and not self._children(self._location(None)):
+            refuse_impossible(rule, self.name.table, self.name.path)
         first = self._first_epoch(still_open)
-        if first is None and still_open is None and (gone := self._after_expiry()) is not None:
+        if first is None and still_open is None and (gone := self._after_expiry(rule)) is not None:
             return gone
         if first is None:
             completion = Completion.ABSENT if still_open is None else Completion.OPEN
@@ -222,17 +227,14 @@ class _Partition:
             findings=tuple(findings),
         )
 
-    def _after_expiry(self) -> PartitionReport | None:
+    def _after_expiry(self, rule: TableRule | None) -> PartitionReport | None:
         """Return the report of a partition without files whose period has expired; None if records may still come.
 
         Only the snapshots since the period expired are read: earlier ones cannot have dropped the partition.
         """
-        routed = routed_by_ledgers(self.wiring, [self.view.state]).get(self.name.table)
 
         def has_expired(state: Snapshot) -> bool:
-            return routed is not None and bool(
-                expired_among(routed.rule, state, [(self.name.table, self.name.path)])
-            )
+            return rule is not None and bool(expired_among(rule, state, [(self.name.table, self.name.path)]))
 
         if not has_expired(self.view.state):
             return None

@@ -37,7 +37,13 @@ from kafka2hive.service.replay.letter_files import (
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.manifests import refusals_by_count
 from kafka2hive.service.tables.places import with_places
-from kafka2hive.service.tables.takeover import Announce, RegistrationOutcome, TablesInHive, take_over
+from kafka2hive.service.tables.takeover import (
+    Announce,
+    RegistrationOutcome,
+    TablesInHive,
+    known_ledger,
+    take_over,
+)
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.letter_replay import stage_letters, try_letters
 from kafka2hive.task.part import TablePart
@@ -96,17 +102,18 @@ def replay_service(
     seconds: float = ANSWER_SECONDS,
     note: Note = lambda text: None,
 ) -> ReplayResult:
-    """Replay the dead letters of one table. With `plan_only`, only count the results.
+    """Replay the dead letters of one table; without a ledger there are none. With `plan_only`, only count the results.
 
     If a live run owns the table, the run gets an order, and this process waits `seconds` for the answer; `note` gets lines of
     progress. A crash leaves orphans, or a committed epoch that the next start rolls forward; a second call replays the rest.
-    Raises ConfigError (no such table), NoLedger, ManualActionRequired, Fenced, AmbiguousOutcome, TableError
+    Raises ConfigError (no such table), ManualActionRequired, Fenced, AmbiguousOutcome, TableError
     (also if Hive's table does not match the map), ServiceUnavailable (also `order.unanswered`).
     """
+    if (paths := known_ledger(wiring, request.table)) is None:
+        return ReplayResult()
     in_hive = TablesInHive(wiring, f"dead-letters replay --table {request.table}")
     settings = in_hive.tables.settings(request.table)
     rule = in_hive.tables.by_name[request.table].rule
-    paths = wiring.paths(request.table)
     if request.plan_only:
         replay = _Replay(wiring, request, settings, rule, paths)
         view = look(wiring.ports.files, paths)

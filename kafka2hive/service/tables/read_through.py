@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from kafka2hive.config.dead_letters import dead_letter_ends
 from kafka2hive.config.keys import Bucketing, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_TIME, EventBounds, Snapshot
 
@@ -96,6 +97,24 @@ def expired_among(
         if end is not None and end <= state.expired_before_ms:
             expired.append(name)
     return expired
+
+
+def not_tracked(table: str) -> ConfigError:
+    return ConfigError(
+        "certificate.none",
+        f"{table} has no certificates: its complete partitions are not tracked",
+        "give the table a `completion` section in the map",
+    )
+
+
+def refuse_impossible(rule: TableRule, table: str, path: str) -> None:
+    """Raise ConfigError (`usage.partition`) for a Hive partition of the table that no record can lead to."""
+    if not read_bucket_path(rule.bucketing.path).can_make(path):
+        raise ConfigError(
+            "usage.partition",
+            f"no record leads to {table}/{path}: the map's bucket.path is {rule.bucketing.path or 'empty'}",
+            "correct the partition's name",
+        )
 
 
 def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:

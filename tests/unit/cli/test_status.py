@@ -284,7 +284,10 @@ def test_a_stop_from_before_the_run_has_taken_the_table_up_again_leaves_it_to_no
         before = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
         refused = invoke("recover", "-c", str(service.map), "--table", TABLE)
         after = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
-    assert refused.exit_code == 72 and f"--table {TABLE} for this table alone" in refused.stdout
+    assert (
+        refused.exit_code == 72
+        and f"this table alone: `kafka2hive recover --takeover --table {TABLE}`" in refused.stdout
+    )
     assert after == before
 
 

@@ -30,6 +30,22 @@ def test_a_table_that_nobody_knows_ends_with_78_and_the_nearest_name(
     assert tree(tmp_path) == before
 
 
+@pytest.mark.parametrize("plan", [(), ("--plan",)])
+def test_dead_letters_are_replayed_only_of_a_known_table_and_without_a_ledger_there_are_none(
+    tmp_path: Path, plan: tuple[str, ...]
+) -> None:
+    service = pending_service(tmp_path)
+    before = tree(tmp_path)
+    replay = ("dead-letters", "replay", *plan, "-c", str(service.map), "--table")
+    result = invoke(*replay, "air.fligths")
+    assert result.exit_code == 78 and f"did you mean {TABLE}?" in result.stderr, result.output
+    service.map.write_text(service.map.read_text().replace("air.flights", "air.planes"))
+    result = invoke(*replay, "air.planes")
+    assert result.exit_code == 0 and "no dead letter becomes a row" in result.stdout, result.output
+    service.map.write_text(service.map.read_text().replace("air.planes", "air.flights"))
+    assert tree(tmp_path) == before
+
+
 @pytest.mark.parametrize("arguments", [(), ("--table", TABLE)])
 def test_a_table_is_not_compared_with_itself(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     service = pending_service(tmp_path)

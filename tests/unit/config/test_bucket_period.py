@@ -220,3 +220,25 @@ def test_directories_are_left_out_only_if_no_period_below_them_has_ended(
     before_ms = int(datetime.fromisoformat(before).replace(tzinfo=UTC).timestamp() * 1000)
     ends = BucketEnds(read_bucket_path(path), "UTC")
     assert ends.may_have_ended(directory, before_ms) is may
+
+
+@pytest.mark.parametrize(
+    ("path", "hive_partition", "can"),
+    [
+        ("dt=%Y-%m-%d", "dt=2013-01-17", True),
+        ("dt=%Y-%m-%d", "dt=2013-02-29", False),
+        ("dt=%Y-%m-%d", "dt=2013-1-17", False),
+        ("dt=%Y-%m-%d", f"dt={DEFAULT}", False),
+        ("dt=%Y-%m-%d", "day=2013-01-17", False),
+        ("dt=%Y-%m-%d", "dt=2013-01-17/hr=01", False),
+        ("dt=%Y-%m-%d/hr=%H", "dt=2013-01-17", False),
+        ("dt=%Y-%m-%d/hr=%H", "dt=2013-01-17/hr=24", False),
+        ("c={country}/dt=%Y-%m-%d", "c=a%2Fb/dt=2013-01-17", True),
+        ("c={country}", "c=DE", True),
+        ("c={country}", "dt=2013-01-17", False),
+    ],
+)
+def test_a_partition_has_the_levels_of_the_path_and_a_period_that_exists(
+    path: str, hive_partition: str, can: bool
+) -> None:
+    assert read_bucket_path(path).can_make(hive_partition) is can

@@ -137,7 +137,7 @@ def test_without_compact_and_completion_early_files_are_retired_and_success_file
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("bucket: {{path: ''}}", "must name whole periods"),
+        ("bucket: {{path: ''}}", "bucket.path is empty; it must name whole periods"),
         ("bucket: {{path: 'hr=%H'}}", "must name whole periods"),
         ("bucket: {{path: 'dt=%Y-%m-%d'}}, completion: {{delay: 10d}}", "longer than completion.delay"),
     ],

@@ -77,6 +77,30 @@ def test_a_partition_without_a_record_is_absent(dump: Dump) -> None:
     assert absent.location.endswith("/dt=2099-01-01")
 
 
+@pytest.mark.parametrize("day", ["dt=2099-02-30", "dt=2099-xx-01", "day=2099-01-01", "dt=2099-01-01/hr=07"])
+@pytest.mark.parametrize("has_ledger", [True, False])
+def test_a_partition_that_no_record_leads_to_is_a_mistake_and_not_waited_for(
+    dump: Dump, day: str, has_ledger: bool
+) -> None:
+    if not has_ledger:
+        config = dump.service.map
+        text = config.read_text().replace(TABLE, "air.planes") + "    completion: {}\n"
+        config.write_text(text)
+        result = invoke("certificate", f"air.planes/{day}", "--wait", "1h", "-c", str(config))
+        assert result.exit_code == 78 and "[usage.partition]" in result.stderr, result.output
+        return
+    with pytest.raises(ConfigError) as caught:
+        report(dump, day, Locations(None, answers=False))
+    assert caught.value.code == "usage.partition" and "dt=%Y-%m-%d" in caught.value.message
+
+
+def test_without_a_ledger_a_table_without_completion_is_not_waited_for(dump: Dump) -> None:
+    config = dump.service.map
+    config.write_text(config.read_text().replace(TABLE, "air.planes"))
+    result = invoke("certificate", f"air.planes/{DAY}", "--wait", "1h", "-c", str(config))
+    assert result.exit_code == 78 and "[certificate.none]" in result.stderr, result.output
+
+
 def test_a_certificate_that_was_committed_and_is_not_written_yet_does_not_count(dump: Dump) -> None:
     dump.commit(DAY)
     assert report(dump).completion is Completion.OPEN

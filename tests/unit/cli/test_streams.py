@@ -1,0 +1,85 @@
+"""Where the output of a command goes: full disks, pipes, devices, links, closed streams and narrow encodings."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.harness.cli_ledger import TABLE, invoke, pending_service
+
+
+def run(
+    *arguments: str, environ: Mapping[str, str] | None = None, redirection: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a shell with this redirection."""
+    shell = f'"$0" -m kafka2hive "$@" {redirection}'
+    return subprocess.run(
+        ["sh", "-c", shell, sys.executable, *arguments],
+        env={**os.environ, **(environ or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", [("verify",), ("verify", "--json"), ("report", "-o", "-")])
+def test_a_full_disk_behind_standard_output_is_told_and_is_no_bug(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    config = str(pending_service(tmp_path).map)
+    done = run(*command, "-c", config, redirection=">/dev/full")
+    assert done.returncode == 78, done.stderr
+    assert "[usage.output] standard output cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_lacks_a_character_still_gets_the_result(tmp_path: Path) -> None:
+    config = str(pending_service(tmp_path).map)
+    expected = run("verify", "-c", config)
+    assert "─" in expected.stdout, "the test needs a character that ASCII lacks"
+    done = run("verify", "-c", config, environ={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == expected.returncode, done.stderr
+    assert TABLE in done.stdout and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_exit_code(tmp_path: Path, closed: str) -> None:
+    config = str(pending_service(tmp_path).map)
+    assert (
+        run("verify", "-c", config, redirection=closed).returncode == run("verify", "-c", config).returncode
+    )
+
+
+@pytest.mark.parametrize("command", ["report", "bundle"])
+def test_a_pipe_is_written_and_stays_a_pipe(tmp_path: Path, command: str) -> None:
+    """As root, replacing what is not a file would replace /dev/null."""
+    config = str(pending_service(tmp_path).map)
+    pipe, copy = tmp_path / "pipe", tmp_path / "copy"
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: copy.write_bytes(pipe.read_bytes()), daemon=True)
+    reader.start()
+    done = invoke(command, "-c", config, "-o", str(pipe))
+    assert done.exit_code == 0, done.output
+    assert pipe.is_fifo()
+    reader.join()
+    if command == "bundle":
+        assert tarfile.is_tarfile(copy)
+    else:
+        assert copy.read_bytes().startswith(b"<!DOCTYPE html>")
+
+
+def test_of_a_link_the_target_is_replaced(tmp_path: Path) -> None:
+    config = str(pending_service(tmp_path).map)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "today.html").write_text("the former page")
+    link = tmp_path / "newest.html"
+    link.symlink_to(pages / "today.html")
+    assert invoke("report", "-c", config, "-o", str(link)).exit_code == 0
+    assert link.is_symlink() and (pages / "today.html").read_text().startswith("<!DOCTYPE html>")
+    assert [path.name for path in pages.iterdir()] == ["today.html"]
