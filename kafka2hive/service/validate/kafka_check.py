@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from kafka2hive.kafka.port import ClusterView, Kafka, TopicSettings
+from kafka2hive.kafka.port import ClusterView, Kafka, RecordAddress, TopicSettings, Watermark
 from kafka2hive.kafka.problems import no_answer, unknown_topics
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
@@ -16,6 +17,43 @@ log = logging.getLogger(__name__)
 
 FLUSHES_KEPT = 10
 """The number of flush intervals for which Kafka should keep a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLogs:
+    """Where the logs of all topics begin and end, and which of their last records Kafka returned."""
+
+    earliest: Mapping[TopicPartition, Watermark]
+    latest: Mapping[TopicPartition, Watermark]
+    readable: Collection[RecordAddress]
+
+    @classmethod
+    def of(
+        cls, kafka: Kafka, topic_partitions: Collection[TopicPartition]
+    ) -> "TopicLogs | ServiceUnavailable":
+        """Look at all topic partitions together: each call of the port asks for the metadata of the whole cluster."""
+        if not topic_partitions:
+            return cls({}, {}, ())
+        by_topic: dict[str, list[TopicPartition]] = {}
+        for tp in topic_partitions:
+            by_topic.setdefault(tp.topic, []).append(tp)
+        try:
+            earliest = kafka.earliest(topic_partitions)
+            logs = cls(earliest, kafka.latest(earliest), ())
+        except ServiceUnavailable as error:
+            return error
+        last = [address for tps in by_topic.values() if (address := logs.last_record(tps)) is not None]
+        try:
+            return replace(logs, readable=kafka.record_epochs(last).keys())
+        except ServiceUnavailable:
+            return logs  # each topic's check asks again
+
+    def last_record(self, topic_partitions: Collection[TopicPartition]) -> RecordAddress | None:
+        """Return the last record of the first topic partition that has any."""
+        for tp in topic_partitions:
+            if tp in self.latest and self.latest[tp].offset > self.earliest[tp].offset:
+                return tp, self.latest[tp].offset - 1
+        return None
 
 
 def topics_of(tables: Collection[MapTable], cluster: ClusterView) -> dict[str, list[MapTable]]:
@@ -33,9 +71,11 @@ def check_kafka(kafka: Kafka, tables: Collection[MapTable], cluster: ClusterView
     checks = [Check("kafka", table.name, _topics(table)) for table in tables]
     by_topic = topics_of(tables, cluster)
     settings = kafka.topic_settings(cluster, sorted(by_topic))
+    may_read = [topic for topic in by_topic if settings[topic].may_read is not False]
+    logs = TopicLogs.of(kafka, [tp for topic in may_read for tp in cluster.topics[topic].topic_partitions()])
     for topic, readers in sorted(by_topic.items()):
         partitions = cluster.topics[topic].topic_partitions()
-        results: list[Result] = [_records(kafka, readers[0].name, partitions, settings[topic])]
+        results: list[Result] = [_records(kafka, readers[0].name, partitions, settings[topic], logs)]
         results += retention_warnings(topic, readers, settings[topic])
         checks += [Check("kafka", f"topic {topic}", result) for result in results]
     return checks
@@ -95,20 +135,24 @@ def _topics(table: MapTable) -> Result:
 
 
 def _records(
-    kafka: Kafka, table: str, partitions: Collection[TopicPartition], settings: TopicSettings
+    kafka: Kafka,
+    table: str,
+    partitions: Collection[TopicPartition],
+    settings: TopicSettings,
+    logs: TopicLogs | ServiceUnavailable,
 ) -> Result:
     topic = next(iter(partitions)).topic
     if settings.may_read is False:
         return Failed(_denied(topic))
+    if isinstance(logs, ServiceUnavailable):
+        return Failed(logs)
+    if silent := sorted(set(partitions) - logs.latest.keys()):
+        return Failed(no_answer(table, silent))
+    records = sum(logs.latest[tp].offset - logs.earliest[tp].offset for tp in partitions)
+    last = logs.last_record(partitions)
     try:
-        earliest = kafka.earliest(partitions)
-        latest = kafka.latest(earliest)
-        if silent := sorted(set(partitions) - latest.keys()):
-            return Failed(no_answer(table, silent))
-        records = sum(latest[tp].offset - earliest[tp].offset for tp in partitions)
-        filled = [tp for tp in partitions if latest[tp].offset > earliest[tp].offset]
-        last = (filled[0], latest[filled[0]].offset - 1) if filled else None
-        if last is not None and last not in kafka.record_epochs([last]):
+        # a record that did not come with the others: this call's error says why
+        if last is not None and last not in logs.readable and last not in kafka.record_epochs([last]):
             return Failed(_denied(topic))
     except ServiceUnavailable as error:
         return Failed(error)

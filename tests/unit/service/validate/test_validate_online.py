@@ -353,6 +353,7 @@ class TwoLogs(FakeKafka):
     def __init__(self, fault: str) -> None:
         self.fault = fault
         self.asked: list[RecordAddress] = []
+        self.calls = 0
 
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
         return dict.fromkeys(topics, TopicSettings(retention_ms=-1))
@@ -367,6 +368,9 @@ class TwoLogs(FakeKafka):
 
     def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         self.asked += addresses
+        self.calls += 1
+        if self.fault == "first call" and self.calls == 1:
+            return {}
         if self.fault == "away":
             raise ServiceUnavailable("kafka.unavailable", "Kafka does not answer")
         return {} if self.fault == "denied" else dict.fromkeys(addresses)
@@ -391,7 +395,25 @@ def test_the_newest_record_of_a_topic_is_fetched_to_see_whether_it_may_be_read(
     else:
         assert isinstance(found.result, Failed) and found.result.error.code == code
         assert found.result.error.message.startswith(message)
-    assert kafka.asked == [(TopicPartition("flights", 1), 14)] * (fault != "silent")
+    assert set(kafka.asked) == {(TopicPartition("flights", 1), 14)}
+
+
+def test_the_records_of_all_topics_are_asked_for_together(wiring: Wiring) -> None:
+    kafka, names = TwoLogs(""), [f"flights{number}" for number in range(50)]
+    tables = [replace(make_table(wiring), topics=(name,)) for name in names]
+    found = check_kafka(kafka, tables, ClusterView("id", {n: TopicView(n, "1", (0, 1)) for n in names}))
+    assert len(found) == 100 and all(isinstance(check.result, Passed) for check in found)
+    assert sorted(kafka.asked) == sorted((TopicPartition(name, 1), 14) for name in names)
+    assert kafka.calls == 1
+
+
+def test_a_topic_whose_record_did_not_come_with_the_others_is_asked_for_again(wiring: Wiring) -> None:
+    kafka = TwoLogs("first call")
+    tables = [replace(make_table(wiring), topics=(name,)) for name in ("a", "b")]
+    views = {name: TopicView(name, "1", (0, 1)) for name in ("a", "b")}
+    found = check_kafka(kafka, tables, ClusterView("id", views))
+    assert all(isinstance(check.result, Passed) for check in found)
+    assert kafka.calls == 3
 
 
 def test_of_an_empty_topic_no_record_is_asked_for(wiring: Wiring) -> None:
