@@ -20,7 +20,7 @@ from kafka2hive.kafka.librdkafka import (
     unavailable,
 )
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, any_topic
-from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, offsets_of
+from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, offsets_of, some_of
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -251,14 +251,16 @@ class KafkaAdmin:
             if number:  # librdkafka's first answer may come from metadata that is older than the topic
                 gone = {tp for tp, error in errors.items() if is_gone(error)}
         unanswered = [tp for tp in specs if tp not in offsets]
+        # a topic partition may have no leader for a long time, and the table reports this once
+        leaderless = [tp for tp in unanswered if tp in self._leaderless]
+        if leaderless:
+            log.debug("no offset of topic partitions without a leader: %s", some_of(leaderless))
+        by_reason: dict[str, list[TopicPartition]] = {}
         for tp in unanswered:
-            if tp in self._leaderless:
-                # a topic partition may have no leader for a long time, and the table reports this once
-                log.debug("no offset of %s: it has no leader", tp)
-            else:
-                log.warning(
-                    "no offset of %s this time: %s", tp, self._reason(errors.get(tp, FutureTimeout()))
-                )
+            if tp not in self._leaderless:
+                by_reason.setdefault(self._reason(errors.get(tp, FutureTimeout())), []).append(tp)
+        for why, silent in by_reason.items():
+            log.warning("no offset of %s this time: %s", some_of(silent), why)
         if not offsets and (
             failures := [errors[tp] for tp in unanswered if tp in errors and not is_gone(errors[tp])]
         ):

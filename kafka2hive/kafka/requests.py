@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
@@ -18,6 +18,7 @@ _BATCH = 1_000
 # uses freed memory, and the process dies. So the limit is longer than that of an answer (socket.timeout.ms: at most 300 s),
 # and `offsets_of` stops waiting earlier.
 _LIMIT_SECONDS = 310.0
+_MOST_NAMED = 5
 # OFFSET_INVALID, which librdkafka's ListOffsets gives without an error if a broker does not answer in time.
 _NOT_ANSWERED = -1001
 
@@ -61,6 +62,12 @@ def offsets_of(
             deadline = time.monotonic() + seconds
         answers |= part
     return answers
+
+
+def some_of(topic_partitions: Sequence[TopicPartition]) -> str:
+    """Return their names; of many the first few and how many more there are, so that an outage has short log lines."""
+    named, more = ", ".join(map(str, topic_partitions[:_MOST_NAMED])), len(topic_partitions) - _MOST_NAMED
+    return f"{named} and {more:,} more" if more > 0 else named
 
 
 def is_gone(error: Exception) -> bool:

@@ -5,7 +5,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, NamedTuple
 
 from kafka2hive.kafka.port import Watermark
-from kafka2hive.kafka.requests import offsets_of
+from kafka2hive.kafka.requests import offsets_of, some_of
 from kafka2hive.model.offsets import TopicPartition
 
 SOCKET_TIMEOUT_SECONDS = 300
@@ -59,3 +59,9 @@ def test_requests_are_small_and_end_here_before_librdkafka_ends_them() -> None:
     assert [len(call) for call in brokers.calls] == [1000, 1000, 500]
     assert len(answers) == 2500 and all(isinstance(answer, Watermark) for answer in answers.values())
     assert min(brokers.limits) > SOCKET_TIMEOUT_SECONDS
+
+
+def test_a_line_of_the_log_names_a_few_topic_partitions_and_counts_the_others() -> None:
+    many = [TopicPartition("a", number) for number in range(3005)]
+    assert some_of(many) == "a-0, a-1, a-2, a-3, a-4 and 3,000 more"
+    assert some_of(many[:5]) == "a-0, a-1, a-2, a-3, a-4"
