@@ -117,12 +117,17 @@ def other_properties(
 # Hive 4 has this key, and has read Parquet timestamps from INT64 since the same release. Distributions of Hive 3 may have both.
 _WRITES_INT64 = "hive.parquet.write.int64.timestamp"
 _SKIPS_CONVERSION = "hive.parquet.timestamp.skip.conversion"
+_ORC_CASE = "orc.schema.evolution.case.sensitive"
 _NOT_IN_OLD = {
     ("parquet", "zstd"): "it reads zstd only if Hadoop's native library has it (see hadoop checknative)",
     ("parquet", "lz4"): "it cannot read lz4",
     ("orc", "zstd"): "it cannot read zstd",
     ("orc", "lz4"): "it cannot read lz4 in the dead letters, which are Parquet files",
     ("avro", "zstd"): "it cannot read zstd",
+}
+_NO_CAPITALS: Mapping[FileFormat, str] = {
+    "orc": f"set {_ORC_CASE}=false in hive-site.xml, or write these names in lower case in the map (with `from`)",
+    "json": "leave the columns out of the map, so that Hive's table says them in lower case, or use Parquet",
 }
 _INT64 = "it cannot read timestamps of INT64"
 _SHIFT = "it shifts timestamps of INT96 by its time zone"
@@ -134,20 +139,23 @@ class Reader:
     """What differs between versions and configurations of Hive in reading files.
 
     `is_old`: an Apache Hive before 4. `shifts_int96`: it reads timestamps of INT96 as UTC, and shows them in its own zone.
+    `ignores_orc_case`: it finds columns of ORC files whatever the case of their names; only an old one needs to be told so.
     """
 
     is_old: bool
     shifts_int96: bool
+    ignores_orc_case: bool = False
 
 
 def reader_of(session: Session) -> Reader:
-    """Ask Hive for two of its properties; a server that does not tell them is taken for a new one.
+    """Ask Hive for some of its properties; a server that does not tell them is taken for a new one.
 
     Raises MetastoreUnavailable.
     """
     return Reader(
         is_old=_property(session, _WRITES_INT64) == f"{_WRITES_INT64} is undefined",
         shifts_int96=_property(session, _SKIPS_CONVERSION) == f"{_SKIPS_CONVERSION}=false",
+        ignores_orc_case=_property(session, _ORC_CASE) == f"{_ORC_CASE}=false",
     )
 
 
@@ -160,10 +168,10 @@ def _property(session: Session, key: str) -> str:
     return str(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else ""
 
 
-def _names_with_capitals(format: FileFormat, columns: Sequence[Column]) -> list[str]:
+def _names_with_capitals(reader: Reader, format: FileFormat, columns: Sequence[Column]) -> list[str]:
     """Return the columns that an old Hive does not find: itself in ORC, or a field of a struct in lines of JSON."""
     names = {
-        "orc": {column.name: [column.name] for column in columns},
+        "orc": {} if reader.ignores_orc_case else {column.name: [column.name] for column in columns},
         "json": {column.name: struct_fields(column.type) for column in columns},
     }.get(format, {})
     return [column for column, written in names.items() if any(name != name.lower() for name in written)]
@@ -181,9 +189,9 @@ def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> 
     if reader.is_old and (writer.format, writer.compression) in _NOT_IN_OLD:
         faults.append(_NOT_IN_OLD[writer.format, writer.compression])
         keys.append("compression: snappy")
-    if reader.is_old and (capitals := _names_with_capitals(writer.format, columns)):
+    if reader.is_old and (capitals := _names_with_capitals(reader, writer.format, columns)):
         faults.append(f"because of capital letters it reads NULL from {', '.join(capitals)}")
-        remedies.append("write these names in lower case in the map (with `from`), or use Parquet")
+        remedies.append(_NO_CAPITALS[writer.format])
     binary = [column.name for column in columns if "binary" in type_words(column.type)]
     if reader.is_old and writer.format == "json" and binary:
         faults.append(f"it does not decode the base64 of {', '.join(binary)}")

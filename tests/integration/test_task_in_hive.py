@@ -221,6 +221,32 @@ def test_hive_reads_nested_nulls_fetched_and_in_a_job(
         ]
 
 
+def test_hive_finds_columns_of_orc_with_capital_letters(
+    hdfs: Hdfs, hive: HiveServer, hive_database: str
+) -> None:
+    """Hive before 4 if it is told so, fetched and in a job, in files that were there before."""
+    base, table = f"{hdfs.namenode_url}/{hive_database}", f"{hive_database}.mixed"
+    files = process_files(
+        StorageOptions(hdfs.namenode_url, base, base, tuple(hdfs.client_properties.items()))
+    )
+    columns = (Column("id", "bigint"), Column("Mixed", "bigint"), Column("p", "struct<At:bigint>"))
+    schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
+    sink = pa.BufferOutputStream()
+    rows = pa.Table.from_pylist([{"id": 1, "Mixed": 2, "p": {"At": 3}}], schema=schema)
+    encoder = encoding_of(WriterOptions(format="orc", compression="none")).open(sink, rows)
+    encoder.write(rows)
+    encoder.end({})
+    files.mkdirs(f"{base}/mixed/dt=x")
+    with closing(files.create(f"{base}/mixed/dt=x/rows.orc.final")) as file:
+        file.write(sink.getvalue().to_pybytes())
+    create(hive, table, columns, ("dt",), f"{base}/mixed", "orc")
+    query = f"select id, mixed, p.at from {table} where mixed = 2 or mixed is null"
+    assert hive.query(query) == [(1, None if IS_OLD_HIVE else 2, 3)]
+    told = "set orc.schema.evolution.case.sensitive=false"
+    assert [hive.query(told, query), hive.query(told, IN_A_JOB, query)] == [[(1, 2, 3)]] * 2
+    hive.query("set orc.schema.evolution.case.sensitive=true")
+
+
 def test_hive_reads_back_what_was_in_kafka(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str
 ) -> None:

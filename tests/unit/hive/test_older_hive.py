@@ -1,5 +1,6 @@
 """What Hive before 4 does not read of the files that a map's tables get, and where `validate --online` and `doctor` say it."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -19,10 +20,15 @@ Rows = list[tuple[Any, ...]]
 HIVE_3: dict[str, Rows | Exception] = {
     "SET hive.parquet.write.int64.timestamp": [("hive.parquet.write.int64.timestamp is undefined",)],
     "SET hive.parquet.timestamp.skip.conversion": [("hive.parquet.timestamp.skip.conversion=false",)],
+    "SET orc.schema.evolution.case.sensitive": [("orc.schema.evolution.case.sensitive is undefined",)],
 }
 HIVE_4: dict[str, Rows | Exception] = {
     "SET hive.parquet.write.int64.timestamp": [("hive.parquet.write.int64.timestamp=false",)],
     "SET hive.parquet.timestamp.skip.conversion": [("hive.parquet.timestamp.skip.conversion=true",)],
+    "SET orc.schema.evolution.case.sensitive": [("orc.schema.evolution.case.sensitive is undefined",)],
+}
+HIVE_3_SET = HIVE_3 | {
+    "SET orc.schema.evolution.case.sensitive": [("orc.schema.evolution.case.sensitive=false",)]
 }
 SPARK: dict[str, Rows | Exception] = {
     statement: [(statement.removeprefix("SET "), "<undefined>")] for statement in HIVE_3
@@ -53,7 +59,15 @@ class Answers:
 
 
 @pytest.mark.parametrize(
-    ("answers", "reader"), [(HIVE_3, OLD), (HIVE_4, NEW), (SPARK, NEW), (SILENT, NEW)], ids=str
+    ("answers", "reader"),
+    [
+        (HIVE_3, OLD),
+        (HIVE_3_SET, replace(OLD, ignores_orc_case=True)),
+        (HIVE_4, NEW),
+        (SPARK, NEW),
+        (SILENT, NEW),
+    ],
+    ids=str,
 )
 def test_a_server_says_what_it_reads_and_one_that_does_not_say_it_is_taken_for_a_new_one(
     answers: dict[str, Rows | Exception], reader: Reader
@@ -97,6 +111,17 @@ def test_what_an_old_hive_does_not_read(
         if word in (found or ("",))[0]
     ] == faults
     assert unread(NEW, writer, columns) is None
+
+
+def test_hive_finds_capitals_in_orc_once_it_is_told_to_ignore_the_case_but_not_in_json() -> None:
+    told = replace(OLD, ignores_orc_case=True)
+    orc, json = (WriterOptions(format=format, compression="gzip") for format in ("orc", "json"))
+    assert unread(told, orc, CAPITALS) is None
+    found, still = unread(OLD, orc, CAPITALS), unread(told, json, CAPITALS)
+    assert found is not None and found[1].startswith(
+        "set orc.schema.evolution.case.sensitive=false in hive-site.xml"
+    )
+    assert still is not None and still[1].startswith("leave the columns out of the map")
 
 
 def test_what_to_set_is_one_section_of_the_map_and_a_property_of_hive() -> None:
