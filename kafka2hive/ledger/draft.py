@@ -82,7 +82,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         changed = with_expiry(changed, change)
     refuse_filled(changed)
     gone = {e.partition for e in state.early} - {e.partition for e in changed.early}
-    unregistered = (frozenset(state.unregistered) - registered - gone | partitions_of(changed.files)) - {
+    unregistered = (frozenset(changed.unregistered) - registered - gone | partitions_of(changed.files)) - {
         f.partition for f in changed.forgotten
     }
     return replace(changed, unregistered=tuple(sorted(unregistered)))

@@ -49,10 +49,8 @@ class DropLook:
     outage: MetastoreUnavailable | None = None
 
 
-def look_for_dropped(metastore: PartitionDropper | None, dropped: Iterable[HivePartition]) -> DropLook:
-    """Ask Hive for each dropped partition. Without a metastore, all are gone: Hive never learnt of them. Changes nothing."""
-    if metastore is None:
-        return DropLook(frozenset(dropped))
+def look_for_dropped(metastore: PartitionDropper, dropped: Iterable[HivePartition]) -> DropLook:
+    """Ask Hive for each dropped partition. Changes nothing."""
     gone, present = set[HivePartition](), set[HivePartition]()
     refused: dict[HivePartition, str] = {}
     outage = None
@@ -111,6 +109,13 @@ def is_over(dropped: DroppedPartition, now: float, keep_seconds: float = KEEP_SE
     return since is not None and now - since >= keep_seconds
 
 
+def never_in_hive(state: Snapshot) -> frozenset[HivePartition]:
+    """Return the partitions that were dropped without Hive, and whose table no run has compared with Hive since."""
+    compared = {each.table for each in state.compared}
+    homes = (each.partition for each in state.dropped if each.gone_since)
+    return frozenset(home for home in homes if home.table not in compared)
+
+
 @dataclass(frozen=True, slots=True)
 class _Emptied:
     """How many files of one partition were deleted, and the files that this ledger did not write.
@@ -166,8 +171,9 @@ def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
 class Retention:
     """Drops the expired partitions of one table, whose ledger this process owns. `owned` is its state after each step.
 
-    `publish` commits a change. Each step raises as `publish` does; a crash between two steps leaves partitions that are recorded
-    as dropped, and the next process goes on with them.
+    `has_hive`: the map has a `hive` section; without it, only partitions of tables that Hive never had are dropped.
+    `publish` commits a change. Each step raises as `publish` does; a crash between two steps leaves partitions that are
+    recorded as dropped, and the next process goes on with them.
     """
 
     def __init__(
@@ -177,35 +183,46 @@ class Retention:
         publish: Callable[[Expiry], OwnedLedger],
         success_files: Collection[str],
         keep_seconds: float = KEEP_SECONDS,
+        *,
+        has_hive: bool = True,
     ) -> None:
         self.owned = owned
         self._ports = ports
         self._commit = publish
         self._success_files = success_files
         self._keep_seconds = keep_seconds
+        self._has_hive = has_hive
 
     @property
     def room(self) -> int:
         """How many more partitions may be dropped now."""
         return max(MOST_DROPPED - len(self.owned.state.dropped), 0)
 
-    def expire(self, before_ms: int, homes: Iterable[HivePartition]) -> frozenset[HivePartition]:
-        """Record what has expired, and drop `homes` from now on, at most MOST_DROPPED at a time (E2). Return the dropped ones."""
+    def expire(self, before_ms: int, homes: Iterable[HivePartition], now: float) -> frozenset[HivePartition]:
+        """Record what has expired, and drop `homes` from now on, at most MOST_DROPPED at a time (E2). Return the dropped ones.
+
+        `now` is in Unix seconds; without Hive, the partitions' files are kept from then on.
+        """
         state = self.owned.state
         dropped = frozenset(islice(homes, self.room))
         if dropped or before_ms > state.expired_before_ms:
-            self._publish(Expiry(expired_before_ms=before_ms, dropped=dropped))
+            change = Expiry(expired_before_ms=before_ms, dropped=dropped, gone_at=utc_text(now))
+            self._publish(replace(change, without_hive=not self._has_hive))
         return dropped
 
-    def drop(self, metastore: PartitionDropper | None, now: float) -> tuple[DropLook, ...]:
+    @property
+    def never_in_hive(self) -> frozenset[HivePartition]:
+        """The dropped partitions that need no look, because the map has no `hive` section and Hive never had their table."""
+        return frozenset() if self._has_hive else never_in_hive(self.owned.state)
+
+    def drop(self, metastore: PartitionDropper, now: float) -> tuple[DropLook, ...]:
         """Drop the partitions that Hive still has, and record the looks (E3). `now` is in Unix seconds.
 
-        Without a `metastore`, Hive never learnt of the partitions. If Hive has a partition again, this is recorded before the
-        statement is sent: a crash in between would hide it.
+        If Hive has a partition again, this is recorded before the statement is sent: a crash in between would hide it.
         """
         look = look_for_dropped(metastore, (each.partition for each in self.owned.state.dropped))
         self.record(look, now)
-        if metastore is None or not look.present or look.outage is not None:
+        if not look.present or look.outage is not None:
             return (look,)
         again = drop_from_hive(metastore, look.present)
         self.record(again, now)
@@ -222,8 +239,8 @@ class Retention:
     def delete(self, absent: frozenset[HivePartition], now: float, most: float = math.inf) -> Removal:
         """Delete the files of partitions that Hive has not had for `keep_seconds`, and record which have none left (E4).
 
-        `absent` are the partitions that looks of the last FRESH_SECONDS did not find, and no look since has found. No further
-        partition is begun after `most` files. A storage error leaves the rest to the next call.
+        `absent` are the partitions that looks of the last FRESH_SECONDS did not find, and no look since has found, and those of
+        `never_in_hive`. No further partition is begun after `most` files. A storage error leaves the rest to the next call.
         """
         cleared = set[HivePartition]()
         deleted, foreign, error = 0, list[str](), None

@@ -49,9 +49,15 @@ class Retained:
     """A table of days, of which the first three are older than the ten days of `retain`, and what Hive counts of it."""
 
     def __init__(
-        self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, topic: str, directory: Path, **keys: Any
+        self,
+        kafka: KafkaBroker,
+        hdfs: Hdfs,
+        hive: HiveServer | None,
+        topic: str,
+        directory: Path,
+        **keys: Any,
     ) -> None:
-        self.hive, self.topic, self.bootstrap, self.directory = hive, topic, kafka.bootstrap, directory
+        self._hive, self.topic, self.bootstrap, self.directory = hive, topic, kafka.bootstrap, directory
         self.table, self.tree = f"{topic}.days", HdfsTree(hdfs.client())
         uri = f"{hdfs.namenode_url}/{topic}"
         self.place, self.ledger = (
@@ -73,11 +79,16 @@ class Retained:
             "dead_letter_share": 0.0,
             **keys,
         }
-        hive_url = {"url": f"hive://{hive.address}"}
-        self.config = write_map(directory, topic, self.bootstrap, uri, [table], hive=hive_url)
+        sections = {} if hive is None else {"hive": {"url": f"hive://{hive.address}"}}
+        self.config = write_map(directory, topic, self.bootstrap, uri, [table], **sections)
         del table["retain"]
         (directory / "keeping").mkdir()
-        self.keeping = write_map(directory / "keeping", topic, self.bootstrap, uri, [table], hive=hive_url)
+        self.keeping = write_map(directory / "keeping", topic, self.bootstrap, uri, [table], **sections)
+
+    @property
+    def hive(self) -> HiveServer:
+        assert self._hive is not None, "this map has no hive section"
+        return self._hive
 
     def dump(self, *days: date, first: int = 0) -> None:
         """Dump records of these days by a map without `retain`."""
@@ -377,3 +388,39 @@ def test_status_where_and_certificate_tell_what_was_dropped_before_and_after_its
     text = command("where", world.config, place).out
     assert not any(path in text for path in own) and "its files were deleted by " in text, text
     assert [world.certificate(day)[1] for day in (never, old, young)] == ["expired", "dropped", "complete"]
+
+
+@pytest.mark.timeout(3600)
+def test_without_hive_expired_days_leave_hdfs_a_day_after_that_was_recorded_whatever_is_killed(
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
+) -> None:
+    world = Retained(kafka, hdfs, None, unique, tmp_path)
+    old, young = world.days[:3], world.days[3]
+    world.dump(*world.days)
+    planned = world.retain("--plan")
+    assert [each["waits"] for each in planned.document["partitions"]] == [None] * 3, planned.log
+    every = [path for day in world.days for path in world.files(day)]
+
+    world.killed_run(DROPS[0])
+    world.run_once_until(lambda: bool(world.ledger.newest()["dropped"]), "recorded")
+    lines = [world.line(day) for day in old]
+    assert all(line is not None and line["gone_since"] for line in lines)
+    pending = [line["partition"] for line in world.ledger.newest()["unregistered"]]
+    assert pending == [f"dt={young}"]
+    world.clock.move(DAY_SECONDS - 600)
+    world.run_once_until(lambda: True, "ended")
+    assert [path for day in world.days for path in world.files(day)] == every, (
+        "a reader may have begun before"
+    )
+
+    world.produce(old[0], young, first=100)  # 50 of them are late
+    world.clock.move(DAY_SECONDS + 600)
+    for point in DELETES:
+        world.killed_run(point)
+    world.run_once_until(lambda: not world.ledger.newest()["dropped"], "deleted")
+    assert not {f"{world.place}/dt={day}" for day in old} & set(world.tree.directories(world.place))
+    assert set(world.files(young)) > {path for path in every if f"/dt={young}/" in path}
+    letters = command("dead-letters list", world.config, "--json").out
+    assert "bucket.expired" in letters, letters
+    audited = command("verify", world.config, "--deep")
+    assert audited.code == 0, audited.out

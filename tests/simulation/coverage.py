@@ -36,6 +36,7 @@ LEDGER = (
 
 RETENTION = (
     "partitions dropped because they expired",
+    "partitions dropped without Hive",
     "expired files deleted",
     "expired files of letters deleted",
     "expired files of replayed letters deleted",

@@ -463,7 +463,7 @@ MUTANTS = (
         "pending registrations not carried",
         DRAFT,
         (
-            "(frozenset(state.unregistered) - registered - gone | partitions_of(changed.files)) -",
+            "(frozenset(changed.unregistered) - registered - gone | partitions_of(changed.files)) -",
             "partitions_of(changed.files) -",
         ),
     ),
@@ -1708,8 +1708,8 @@ MUTANTS = (
         "a partition is dropped, and what has expired is not recorded",
         RETENTION,
         (
-            "Expiry(expired_before_ms=before_ms, dropped=dropped)",
-            "Expiry(expired_before_ms=1, dropped=dropped)",
+            "Expiry(expired_before_ms=before_ms, dropped=dropped,",
+            "Expiry(expired_before_ms=1, dropped=dropped,",
         ),
     ),
     _of_retention(
@@ -1730,7 +1730,7 @@ MUTANTS = (
     _of_retention(
         "a partition that is back is dropped again before the snapshot that stops its time",
         RETENTION,
-        ("        self.record(look, now)\n        if metastore", "        if metastore"),
+        ("        self.record(look, now)\n        if not look.present", "        if not look.present"),
     ),
     _of_retention(
         "a dropped partition is cleared before its files are deleted",
@@ -1762,9 +1762,42 @@ MUTANTS = (
         "a pending registration is dropped, too",
         EXPIRY,
         (
-            '    reasons.update((each.name, "Hive has not confirmed it yet") for each in state.unregistered)\n',
+            "    reasons.update((each.name, why) for each in state.unregistered if each not in known)\n",
             "",
         ),
+    ),
+    _of_retention(
+        "without Hive, a partition is dropped that an earlier map has told Hive of",
+        EXPIRY,
+        (
+            "for each in state.unregistered if each.table not in compared)",
+            "for each in state.unregistered)",
+        ),
+    ),
+    _of_retention(
+        "without Hive, a partition stays pending when it is dropped",
+        EXPIRY,
+        ("if each not in change.dropped)", ")"),
+    ),
+    _of_retention(
+        "without Hive, the time of a dropped partition began long before",
+        RETENTION,
+        ("dropped=dropped, gone_at=utc_text(now))", "dropped=dropped, gone_at=utc_text(now - 86_400))"),
+    ),
+    _of_retention(
+        "without Hive, the time of a dropped partition never begins",
+        EXPIRY,
+        ('since = change.gone_at if change.without_hive else ""', 'since = ""'),
+    ),
+    _of_retention(
+        "with Hive, no look is waited for",
+        EXPIRY,
+        ('since = change.gone_at if change.without_hive else ""', "since = change.gone_at"),
+    ),
+    _of_retention(
+        "without Hive, files are deleted that an earlier map has told Hive of",
+        RETENTION,
+        ("homes if home.table not in compared)", "homes)"),
     ),
     _of_retention(
         "an open partition is dropped, too",

@@ -203,7 +203,8 @@ def check_chain(snapshots: list[SnapshotText]) -> None:
             raise Violation(f"epoch {snapshot.epoch} has registered {snapshot.registered}")
         touched = {file.hive_partition for file in snapshot.files}
         given_up = {each.partition for each in snapshot.forgotten}
-        owed = (set(before.unregistered) - set(snapshot.registered)) | touched
+        dropped = {line.partition for line in snapshot.dropped if line.epoch == snapshot.epoch}
+        owed = (set(before.unregistered) - set(snapshot.registered) - dropped) | touched
         if set(snapshot.unregistered) != owed - given_up:
             raise Violation(
                 f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, before it {before.unregistered}"

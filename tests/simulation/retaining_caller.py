@@ -1,12 +1,14 @@
 """A process of a table whose partitions expire: between epochs it drops and deletes them, as `retain` and `run` do."""
 
+from dataclasses import replace
 from typing import Any
 
-from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
+from kafka2hive.ledger.snapshot.expiry import reasons_to_keep, unknown_to_hive
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import ComparedTable
 from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.namenode import FileNode
-from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE
+from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TABLE
 from tests.simulation.topic import BEGAN_MS, PERIOD_MS, PERIODS, ends_ms, letters_end
 from tests.simulation.watch import HIDDEN, VISIBLE, Violation
 
@@ -22,6 +24,7 @@ class RetainingCaller(LedgerCaller):
         self.hive = arguments[1]
         self.metastore.is_fenced = self._is_fenced
         self.looks: list[tuple[Any, float]] = []
+        self.has_hive = self.world.below(100) >= self.world.without_hive if self.world.without_hive else True
 
     def _is_fenced(self) -> bool:
         return self.owned is not None and self.owned.directory not in self.world.namenode.directories
@@ -36,6 +39,16 @@ class RetainingCaller(LedgerCaller):
         dropped = any(line.partition.table == DEAD_LETTER_TABLE for line in self.owned.state.dropped)
         return super()._replay() if dropped or not self.world.replays_late else None
 
+    def _plan(self) -> Any:
+        if not self.has_hive:
+            return super()._plan()
+        described = {"location": "", "format": "", "columns": "", "partition_columns": ""}
+        compared = (ComparedTable(table=name, **described) for name in (TABLE, DEAD_LETTER_TABLE))
+        return replace(super()._plan(), compared=tuple(compared))
+
+    def _register(self) -> frozenset[HivePartition]:
+        return super()._register() if self.has_hive else frozenset(self.owned.state.unregistered)
+
     def retain(self, expires: bool = True) -> None:
         """Drop partitions, of which more may expire, and delete the files of those that were dropped long ago."""
         world, state, now = self.world, self.owned.state, self.world.now
@@ -47,20 +60,25 @@ class RetainingCaller(LedgerCaller):
             before_ms = BEGAN_MS + (periods - PERIODS // 2) * PERIOD_MS
         known = 0 if state.bounds is None else state.bounds.expired_before_ms
         before_ms = max(known, before_ms)
-        kept = reasons_to_keep(state, self.owned.certified)
-        expired = [
-            home for home in self._homes() if home.name not in kept and self._has_ended(home, before_ms)
-        ]
+        expired = [home for home in self._droppable() if self._has_ended(home, before_ms)]
 
         def publish(change: Any) -> Any:
             self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
             return self.owned
 
-        work = self.code.retention.Retention(self.ports, self.owned, publish, {"_SUCCESS"}, KEEP_SECONDS)
-        dropped = work.expire(before_ms, expired)
+        work = self.code.retention.Retention(
+            self.ports, self.owned, publish, {"_SUCCESS"}, KEEP_SECONDS, has_hive=self.has_hive
+        )
+        if not self.has_hive:
+            for home in expired:
+                world.drops.setdefault(home.location, now)
+        dropped = work.expire(before_ms, expired, now)
         world.count["partitions dropped because they expired"] += len(dropped)
+        world.count["partitions dropped without Hive"] += len(dropped) * (not self.has_hive)
         as_run = expires and bool(self.looks or world.below(2))
-        if as_run:
+        if not self.has_hive:
+            absent = work.never_in_hive
+        elif as_run:
             absent = self._record_looks(work, now)
         else:
             absent = frozenset().union(*(look.gone for look in work.drop(self.metastore, now)))
@@ -69,7 +87,7 @@ class RetainingCaller(LedgerCaller):
         self._check_deleted(world.namenode.retired.keys() - before, absent, now)
         world.count["expired partitions cleared"] += len(deletion.cleared)
         world.count["files deleted after looks of the last time"] += deletion.files * as_run
-        if as_run:
+        if as_run and self.has_hive:
             self._look_for_next_time()
         self.unregistered = frozenset(self.owned.state.unregistered)
 
@@ -109,6 +127,15 @@ class RetainingCaller(LedgerCaller):
                 homes.append(HivePartition(table, "/".join(place.split("/")[-2:]), place))
         return homes
 
+    def _droppable(self) -> list[HivePartition]:
+        """Return the partitions that no reason of E2 keeps."""
+        state = self.owned.state
+        kept = reasons_to_keep(state, self.owned.certified, has_hive=self.has_hive)
+        unknown = unknown_to_hive(state)
+        return [
+            home for home in self._homes() if home.name not in kept and (self.has_hive or home in unknown)
+        ]
+
     def _has_ended(self, home: HivePartition, before_ms: int) -> bool:
         """Return whether the period of rows ended by then, or the day of dead letters by the positions, which are its clock."""
         if home.table == self.owned.state.table:
@@ -128,6 +155,12 @@ class RetainingCaller(LedgerCaller):
             key = (table, "/".join(place.split("/")[-2:]))
             if place not in {home.location for home in absent}:
                 raise Violation(f"{path} is deleted, but no look has met its partition absent")
+            if not self.has_hive and table in {each.table for each in self.owned.state.compared}:
+                raise Violation(f"{path} is deleted, but Hive may have its partition, and nobody has looked")
+            if now - self.world.drops.get(place, 0.0) < KEEP_SECONDS:
+                raise Violation(
+                    f"{path} is deleted {now - self.world.drops[place]:.0f} s after its partition was dropped"
+                )
             if now - self.hive.met.get(key, 0.0) < KEEP_SECONDS:
                 raise Violation(
                     f"{path} is deleted {now - self.hive.met[key]:.0f} s after its partition was in Hive"

@@ -24,13 +24,17 @@ from tests.simulation.oracle import (
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, LOCATION
 from tests.simulation.schedule import STEPS, Outcome, Schedule, outcome_of
-from tests.simulation.snapshot_text import SnapshotText
+from tests.simulation.snapshot_text import SnapshotText, ToldDropped
 from tests.simulation.topic import ends_ms, letters_end
 from tests.simulation.watch import HIDDEN, Violation, epoch_of
 from tests.simulation.world import World
 
 MOST_CALLS = 4
 """How often `retain` may be called after the last fault until nothing is left to delete."""
+
+ALL = 100
+WITHOUT_HIVE = (0, ALL, 0, ALL // 2)
+"""What percentage of a schedule's processes has a map without a `hive` section. If only some have, operators change the map."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
@@ -47,6 +51,7 @@ class RetentionSchedule(Schedule):
         super().__init__(seed, code, trace)
         self.world.replays = seed % 2 == 1
         self.world.replays_late = seed % 4 == 1
+        self.world.without_hive = WITHOUT_HIVE[seed // 4 % len(WITHOUT_HIVE)]
         if self.world.replays_late:
             self.average = 8 * STEPS  # so that some days of letters end before the last fault
 
@@ -55,7 +60,7 @@ class RetentionSchedule(Schedule):
         judge(self.world, self.hive, self.code)
 
     def _retire(self) -> None:
-        if not self.hive.down:
+        if not self.hive.down and self.world.without_hive < ALL:
             if self.world.below(4):
                 self.hive.others_statement(self.world, LOCATION)
             else:
@@ -74,6 +79,7 @@ def judge(world: World, hive: Hive, code: Production) -> None:
         world.execute_late()
     driver = code.retaining_caller.RetainingCaller(world, hive, code, "recover")
     try:
+        driver.has_hive = world.without_hive < ALL
         driver.start()
         check_tidiness(world, LEDGER, LOCATION)
         driver.epoch()
@@ -95,7 +101,10 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_files(world, files)
     check_records(world, files, snapshots, filtered)
     check_certificates(world, snapshots, dropped=frozenset(places))
-    check_hive(hive, [file for file in files if file.hive_partition.location not in places])
+    if driver.has_hive:
+        check_hive(hive, [file for file in files if file.hive_partition.location not in places])
+    elif hive.registered:
+        raise Violation(f"a map without Hive has told it of {sorted(hive.registered)}")
     for (table, path), where in hive.registered.items():
         if where in places and (left := _left(world, where)):
             raise Violation(f"{table} {path} is in Hive, and its place has {left}")
@@ -104,12 +113,12 @@ def judge(world: World, hive: Hive, code: Production) -> None:
 def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
     """Check each dropped partition, and return their places.
 
-    Its period had expired, and no later epoch fills it or replays its letters. What was deleted is of epochs up to its line's.
-    Periods stay expired.
+    Its period had expired, and no later epoch fills it or replays its letters. Only a partition that Hive was never told of is
+    dropped without a look. What was deleted is of epochs up to its line's. Periods stay expired.
     """
     places: dict[str, int] = {}
     expired: int | None = None
-    in_use = set[str]()
+    before = None
     for snapshot in snapshots:
         if (snapshot.late_before_ms or 0) < (expired or 0):
             raise Violation(
@@ -119,13 +128,11 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
         for line in snapshot.dropped:
             if expired is None or not _has_ended(line.partition, expired, snapshot):
                 raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, only {expired} has expired")
-            if line.epoch == snapshot.epoch and line.partition.path in in_use:
-                raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, which is in use")
+            if line.epoch == snapshot.epoch:
+                _check_new(snapshot, line, before)
             if places.setdefault(line.partition.location, line.epoch) != line.epoch:
                 raise Violation(f"epoch {snapshot.epoch} drops {line.partition} again")
-        in_use = {each.path for each in snapshot.unregistered} | {
-            each.partition.path for each in snapshot.open
-        }
+        before = snapshot
         for file in snapshot.files:
             if snapshot.epoch >= places.get(file.hive_partition.location, snapshot.epoch + 1):
                 raise Violation(f"epoch {snapshot.epoch} has {file.final}, whose partition was dropped")
@@ -141,6 +148,17 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
         if left := _left(world, place):
             raise Violation(f"{place} still has {left}")
     return set(places)
+
+
+def _check_new(snapshot: SnapshotText, line: ToldDropped, before: SnapshotText | None) -> None:
+    """Check a partition that is dropped from now on: it was not in use, and needs no look if Hive was never told of it."""
+    state = before or snapshot
+    if line.partition.path in {each.partition.path for each in state.open}:
+        raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, which is in use")
+    if (line.partition in state.unregistered) != bool(line.gone_since):
+        raise Violation(f"epoch {snapshot.epoch} drops {line}; to be registered were {state.unregistered}")
+    if line.gone_since and line.partition.table in {each.table for each in state.compared}:
+        raise Violation(f"epoch {snapshot.epoch} drops {line} without a look, but Hive may have it")
 
 
 def _has_ended(home: HivePartition, expired: int, snapshot: SnapshotText) -> bool:

@@ -45,6 +45,10 @@ class World:
         self.replays = False
         self.replays_late = False
         """Whether letters are replayed only while some of them are being dropped."""
+        self.without_hive = 0
+        """Of a table that retains: this percentage of its processes has a map without a `hive` section."""
+        self.drops: dict[str, float] = {}
+        """When a process first tried to drop a partition without Hive, by its place (the world's clock)."""
         self.step = 0
         self.keep_seconds = 0.0
         """How long locations of moved partitions must be right until their early files are deleted."""

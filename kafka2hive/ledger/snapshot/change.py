@@ -186,13 +186,15 @@ class Expiry(_CommonParts):
 
     - `expired_before_ms`: rows of periods that ended at or before it have expired; 0 keeps the state's value.
     - `dropped`: expired partitions that `retain` drops from Hive and then deletes, from now on.
-    - `gone`: dropped partitions that Hive did not have at the time `gone_at` (ISO-8601 UTC).
+    - `without_hive`: the map has no `hive` section, so Hive was never told of `dropped`; their pending registrations end.
+    - `gone`: dropped partitions that Hive did not have at the time `gone_at` (ISO-8601 UTC); without Hive, also `dropped`.
     - `back`: dropped partitions that Hive had again.
     - `cleared`: dropped partitions whose files are deleted.
     """
 
     expired_before_ms: int = 0
     dropped: frozenset[HivePartition] = frozenset()
+    without_hive: bool = False
     gone: frozenset[HivePartition] = frozenset()
     gone_at: str = UNKNOWN_TIME
     back: frozenset[HivePartition] = frozenset()

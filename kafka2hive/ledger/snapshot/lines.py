@@ -158,7 +158,8 @@ REGISTERED = Line(
     attribute="registered",
     life=Life.EPOCH,
     doc="a pending registration of the snapshot before this one that Hive has confirmed since",
-    note="So `unregistered` = `unregistered` before - `registered` + partitions of the files - `forgotten`; `verify` checks it.",
+    note="So `unregistered` = `unregistered` before - `registered` - `dropped` of this epoch + partitions of the files -"
+    " `forgotten`; `verify` checks it.",
 )
 
 COMPARED = Line(

@@ -81,6 +81,7 @@ DROPPED = Line(
     since=8,
     doc="an expired Hive partition whose files, of epochs up to `epoch`, are deleted once Hive does not have it",
     note="""`gone_since` is the time since which no look has found the partition in Hive; it is empty before that.
+If the map has no `hive` section, it is the time of the drop.
 The line ends when a listing of the partition's places shows that all these files are deleted.
 No later epoch has files for a partition with this line.""",
 )

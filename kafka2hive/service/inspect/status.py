@@ -356,7 +356,8 @@ def _retention(
     if retain is None and not state.expired_before_ms:
         return None
     names = {each.partition.name for each in state.dropped}
-    reasons = {name: why for name, why in reasons_to_keep(state).items() if name not in names}
+    kept = reasons_to_keep(state, has_hive=wiring.map.hive is not None)
+    reasons = {name: why for name, why in kept.items() if name not in names}
     expired = [] if rule is None else expired_among(rule, state, sorted(reasons))
     dropped = tuple(
         DroppedFiles(line.partition, PartitionDrop(line.epoch, line.gone_since)) for line in state.dropped

@@ -109,12 +109,12 @@ def _drop(
     def commit(change: Expiry) -> OwnedLedger:
         return publish(wiring.ports, work.owned, change).owned
 
-    work = Retention(wiring.ports, owned, commit, success_files(rule))
-    expired = Expired.of(wiring, rule, owned.state, owned.certified)
-    dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits))
     now = wiring.ports.clock.epoch_ms() / 1000
-    looks = work.drop(metastore, now)
-    absent = frozenset[HivePartition]().union(*(look.gone for look in looks))
+    work = Retention(wiring.ports, owned, commit, success_files(rule), has_hive=metastore is not None)
+    expired = Expired.of(wiring, rule, owned.state, owned.certified)
+    dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits), now)
+    looks = () if metastore is None else work.drop(metastore, wiring.ports.clock.epoch_ms() / 1000)
+    absent = work.never_in_hive.union(*(look.gone for look in looks))
     deletion = work.delete(absent, now)
     outages = [look.outage.to_error(f"{table}: {look.outage}") for look in looks if look.outage is not None]
     failure = None if deletion.error is None else no_answer_about(owned.state.location, deletion.error)

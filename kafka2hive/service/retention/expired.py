@@ -8,7 +8,7 @@ from kafka2hive.config.dead_letters import DEAD_LETTER_PARTITIONS, dead_letter_e
 from kafka2hive.config.keys import CompletionOptions, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
 from kafka2hive.ledger.retention import is_own
-from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
+from kafka2hive.ledger.snapshot.expiry import NEEDS_HIVE, reasons_to_keep, unknown_to_hive
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import DataFileName, letters_name
 from kafka2hive.model.snapshot import Snapshot
@@ -67,7 +67,7 @@ class Expired:
         before_ms = expired_before(rule, state, wiring.ports.clock.epoch_ms())
         if not before_ms:
             return Expired(0, ())
-        kept = reasons_to_keep(state, certified)
+        kept = reasons_to_keep(state, certified, has_hive=wiring.map.hive is not None)
         try:
             places = _places_of_rows(rule, state), _places_of_letters(wiring, state)
             ended = [each for kind in places for each in _ended(wiring, kind, before_ms)]
@@ -145,6 +145,8 @@ def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str])
     foreign = [] if waits else [child for child in present if _is_foreign(child, state)]
     if not data and not waits:
         return None
+    if not waits and wiring.map.hive is None and partition not in unknown_to_hive(state):
+        return ExpiredPartition(partition, len(data), sum(child.length for child in data), NEEDS_HIVE)
     if foreign:
         waits = (
             f"this ledger did not write {counted(len(foreign), 'file')} there, for example {foreign[0].path}"

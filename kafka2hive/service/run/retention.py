@@ -6,8 +6,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.retention import FRESH_SECONDS, MOST_DROPPED, Removal, Retention, is_over
+from kafka2hive.ledger.retention import (
+    FRESH_SECONDS,
+    MOST_DROPPED,
+    Removal,
+    Retention,
+    is_over,
+    never_in_hive,
+)
 from kafka2hive.ledger.snapshot.change import Expiry
+from kafka2hive.ledger.snapshot.expiry import NEEDS_HIVE
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.text import counted
@@ -57,6 +65,7 @@ class RunningRetention:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._clock = wiring.ports.clock
+        self._has_hive = wiring.map.hive is not None
         self._began = self._clock.monotonic()
         self._progress: dict[str, _Progress] = {}
 
@@ -73,7 +82,7 @@ class RunningRetention:
         """Return whether `keep` would do anything. Asks nobody."""
         progress = self._progress.get(table.name)
         looked = progress is not None and (progress.looks or progress.absent)
-        return bool(looked) or self._is_listing_due(table)
+        return bool(looked) or self._is_listing_due(table) or self._has_deletable(table)
 
     def keep(self, table: Table, publish: Callable[[Expiry], OwnedLedger]) -> None:
         """Record what has expired and the looks in Hive, and delete the files whose time is over.
@@ -81,7 +90,8 @@ class RunningRetention:
         Must not be called while an epoch is under way. Raises the errors of `publish`.
         """
         progress = self._of(table.name)
-        work = Retention(self._wiring.ports, table.owned.ledger, publish, success_files(table.rule))
+        ports, ledger = self._wiring.ports, table.owned.ledger
+        work = Retention(ports, ledger, publish, success_files(table.rule), has_hive=self._has_hive)
         if self._is_listing_due(table):
             self._expire(table, progress, work)
         now = self._clock.epoch_ms() / 1000
@@ -90,7 +100,8 @@ class RunningRetention:
             _note(progress, event)
             work.record(event.look, event.at)
         progress.absent = {p: at for p, at in progress.absent.items() if now - FRESH_SECONDS <= at <= now}
-        self._delete(table, progress, work.delete(frozenset(progress.absent), now, MOST_DELETES))
+        absent = work.never_in_hive | progress.absent.keys()
+        self._delete(table, progress, work.delete(absent, now, MOST_DELETES))
         over = {each.partition for each in work.owned.state.dropped if is_over(each, now)}
         progress.absent = {p: at for p, at in progress.absent.items() if p in over}
         table.warnings[WARNED_BY] = _warnings(progress)
@@ -108,6 +119,13 @@ class RunningRetention:
             return not progress.failed or since >= RETRY_SECONDS
         return bool(before_ms) and progress.waits and since >= EXPIRY_SECONDS
 
+    def _has_deletable(self, table: Table) -> bool:
+        if self._has_hive:
+            return False  # only a look says so
+        state, now = table.owned.state, self._clock.epoch_ms() / 1000
+        absent = never_in_hive(state)
+        return any(each.partition in absent and is_over(each, now) for each in state.dropped)
+
     def _expire(self, table: Table, progress: _Progress, work: Retention) -> None:
         progress.listed_at = self._clock.monotonic()
         try:
@@ -120,7 +138,7 @@ class RunningRetention:
             return
         progress.failed, progress.foreign = False, ()
         ready = [each.partition for each in expired.partitions if not each.waits]
-        dropped = work.expire(expired.before_ms, ready)
+        dropped = work.expire(expired.before_ms, ready, self._clock.epoch_ms() / 1000)
         dropping = {line.partition for line in work.owned.state.dropped}
         left = expired.more + sum(
             not each.waits and each.partition not in dropping for each in expired.partitions
@@ -129,7 +147,7 @@ class RunningRetention:
         progress.kept = tuple(
             f"{each.partition.path} has expired and stays: {each.waits}"
             for each in expired.partitions
-            if each.foreign
+            if each.foreign or each.waits == NEEDS_HIVE
         )
         if left:
             progress.kept += (

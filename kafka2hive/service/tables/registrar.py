@@ -375,7 +375,7 @@ class NoRegistrar:
         """Do nothing."""
 
     def drop(self, table: str, dropped: Mapping[HivePartition, bool]) -> None:
-        """Do nothing: a partition is dropped only after Hive has confirmed its registration."""
+        """Do nothing: without Hive, nobody looks for dropped partitions."""
 
     def take_events(self) -> list[RegistrarEvent]:
         return []

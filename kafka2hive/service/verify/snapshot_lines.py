@@ -188,12 +188,13 @@ def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the pending registrations.
 
     They must be those of the epoch before and the Hive partitions of this epoch's files, without partitions that have since
-    been registered or given up, and without early places that have since been compacted.
+    been registered or given up, without early places that have since been compacted, and without those that were dropped now.
     """
     written = {file.hive_partition for file in after.files}
     earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
     compacted = {e.partition for e in before.early} - {e.partition for e in after.early}
-    expected = (earlier - registered - compacted | written) - {f.partition for f in after.forgotten}
+    dropped = {line.partition for line in after.dropped if line.epoch == after.epoch}
+    expected = (earlier - registered - compacted - dropped | written) - {f.partition for f in after.forgotten}
     for tag, lines, distinct in (
         ("unregistered", after.unregistered, pending),
         ("registered", after.registered, registered),
@@ -369,9 +370,13 @@ def _dropped(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     known = {line.partition: line for line in before.dropped}
     lines = {line.partition: line for line in after.dropped}
     has_expired = after.expired_before_ms > 0
+    compared = {each.table for each in before.compared}
+    unknown = {home for home in before.unregistered if home.table not in compared}
     for home, line in lines.items():
-        if home not in known and (line.epoch != after.epoch or line.gone_since or not has_expired):
+        if home not in known and (line.epoch != after.epoch or not has_expired):
             yield Finding(_DROPPED, home.location, f"epoch {after.epoch} drops it, though it had not expired")
+        if home not in known and line.gone_since and home not in unknown:
+            yield Finding(_DROPPED, home.location, f"epoch {after.epoch} drops it, but Hive may have had it")
         if home in known and line.epoch != known[home].epoch:
             yield Finding(
                 _DROPPED, home.location, f"was dropped in epoch {known[home].epoch}, now in {line.epoch}"

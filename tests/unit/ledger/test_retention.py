@@ -12,13 +12,13 @@ from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.ledger.draft import BoundGoesBack, draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.retention import _delete_files
+from kafka2hive.ledger.retention import _delete_files, never_in_hive
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Expiry
 from kafka2hive.ledger.snapshot.expiry import NotExpired
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.snapshot import DroppedPartition, EventBounds, MovedPartition, Snapshot
+from kafka2hive.model.snapshot import ComparedTable, DroppedPartition, EventBounds, MovedPartition, Snapshot
 from kafka2hive.service.retention.expired import success_files
 from kafka2hive.service.tables.places import keep_seconds
 from kafka2hive.service.tables.read_through import event_bounds, expired_before
@@ -100,6 +100,39 @@ def test_dead_letters_are_told_from_rows_of_a_partition_with_the_same_path() -> 
         after(dropped, DataEpoch(files=(of_letters,), accounts=(), bounds=dropped.bounds))
     with pytest.raises(NotExpired, match="Hive has not confirmed it"):
         after(state(unregistered=(letters,)), Expiry(expired_before_ms=7, dropped=frozenset({letters})))
+
+
+COMPARED = ComparedTable(table=TABLE, location=PLACE, format="orc", columns="", partition_columns="")
+
+
+def test_without_hive_a_partition_that_hive_never_had_is_gone_at_once_and_not_registered_any_more() -> None:
+    told_at = "2026-01-02T00:00:00Z"
+    change = Expiry(expired_before_ms=7, dropped=frozenset({OLD}), without_hive=True, gone_at=told_at)
+    before = state(unregistered=(OLD, YOUNG))
+    dropped = after(before, change)
+    assert dropped.dropped == (DroppedPartition(partition=OLD, epoch=5, gone_since=told_at),)
+    assert dropped.unregistered == (YOUNG,)
+    cleared = after(dropped, Expiry(cleared=frozenset({OLD})))
+    codes = {finding.code for finding in audit_history([before, dropped, cleared])}
+    assert not codes & {"verify.retention", "verify.registrations"}
+    assert never_in_hive(dropped) == {OLD}
+    assert never_in_hive(replace(dropped, compared=(COMPARED,))) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "told", [{"unregistered": (OLD,), "compared": (COMPARED,)}, {"unregistered": (YOUNG,)}]
+)
+def test_without_hive_nothing_is_dropped_that_an_earlier_map_has_told_hive_of(
+    told: dict[str, object],
+) -> None:
+    change = Expiry(
+        expired_before_ms=7, dropped=frozenset({OLD}), without_hive=True, gone_at="2026-01-02T00:00:00Z"
+    )
+    with pytest.raises(NotExpired, match="Hive may have it"):
+        after(state(**told), change)
+    dropped = after(state(unregistered=(OLD,)), change)
+    codes = {finding.code for finding in audit_history([state(**told), dropped])}
+    assert "verify.retention" in codes
 
 
 @pytest.mark.parametrize("bounds", [None, EventBounds(expired_before_ms=6)])

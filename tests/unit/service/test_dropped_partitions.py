@@ -10,7 +10,9 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import Expiry, RegistrationUpdate
+from kafka2hive.ledger.snapshot.expiry import NEEDS_HIVE
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.inspect.certificate import (
     Completion,
     PartitionName,
@@ -153,13 +155,17 @@ def test_status_names_expired_partitions_that_wait_and_why(dump: Retained) -> No
     assert path == YOUNG and "not complete" in why
 
 
-def test_status_names_expired_days_of_dead_letters_that_wait_for_hive(dump: Retained) -> None:
+def test_without_hive_status_names_expired_days_that_an_earlier_map_has_told_hive_of(dump: Retained) -> None:
     day = f"source_table={TABLE}/dt=2013-01-02"
     letters = HivePartition("air.dead", day, f"file:///dead/{day}")
     restated = replace(dump.owned, state=replace(dump.owned.state, unregistered=(letters,)))
     dump.owned = restated
     dump.expire()
-    assert dump.retention().waits == ((day, "Hive has not confirmed it yet"),)
+    assert dump.retention().waits == ()
+    compared = ComparedTable(table="air.dead", location="", format="", columns="", partition_columns="")
+    dump.owned = replace(dump.owned, state=replace(dump.owned.state, compared=(compared,)))
+    dump.expire(before_ms=EXPIRED_MS + 1)
+    assert dump.retention().waits == ((day, NEEDS_HIVE),)
 
 
 def test_the_commands_print_it(dump: Retained) -> None:

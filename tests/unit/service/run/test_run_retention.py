@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kafka2hive.ledger.retention import FRESH_SECONDS, KEEP_SECONDS, DropLook
+from kafka2hive.ledger.snapshot.expiry import NEEDS_HIVE
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import hidden_letters
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import ComparedTable, Snapshot
 from kafka2hive.service.retention.expired import Expired
 from kafka2hive.service.run import retention
 from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
@@ -47,8 +48,8 @@ class Dropping(HiveAnswers):
 class Days:
     """A run over an idle table with a file in each day."""
 
-    def __init__(self, folder: Path) -> None:
-        real = wired(folder, MAP, service="once")
+    def __init__(self, folder: Path, service_map: str = MAP) -> None:
+        real = wired(folder, service_map, service="once")
         self.clock = Clock()
         self.wiring = replace(real, ports=replace(real.ports, clock=self.clock))
         self.registrar = Dropping()
@@ -111,6 +112,38 @@ def test_expired_partitions_are_dropped_told_to_hive_and_deleted_a_day_later(tmp
     epoch = days.state.epoch
     days.plan()
     assert days.state.epoch == epoch, "there is nothing left to record"
+
+
+WITHOUT_HIVE = MAP.partition("\n")[2]
+
+
+def test_without_hive_expired_partitions_are_deleted_a_day_after_they_were_recorded(tmp_path: Path) -> None:
+    days = Days(tmp_path, WITHOUT_HIVE)
+    homes = tuple(HivePartition(NAME, day, f"{days.table.location}/{day}") for day in DAYS)
+    restate(days.table, unregistered=homes)
+    days.plan()
+    assert list(days.lines) == list(DAYS[:2]) and all(days.lines.values())
+    assert days.state.unregistered == homes[2:]
+    epoch = days.state.epoch
+    days.plan(KEEP_SECONDS - 1)
+    assert days.present() == sorted(DAYS) and days.state.epoch <= epoch + 1
+    days.plan(1)
+    assert days.present() == [DAYS[2]] and days.lines == {}
+
+
+def test_without_hive_partitions_that_hive_may_have_stay_and_are_a_warning(tmp_path: Path) -> None:
+    days = Days(tmp_path, WITHOUT_HIVE)
+    days.plan()
+    assert days.lines == {}, "none is still to be registered"
+    warnings = days.table.warnings["retention"]
+    assert len(warnings) == 2 and all(NEEDS_HIVE in each for each in warnings)
+    restate(days.table, unregistered=(HivePartition(NAME, DAYS[0], f"{days.table.location}/{DAYS[0]}"),))
+    days.plan(EXPIRY_SECONDS)
+    assert list(days.lines) == [DAYS[0]]
+    compared = ComparedTable(table=NAME, location="", format="", columns="", partition_columns="")
+    restate(days.table, compared=(compared,))
+    days.plan(KEEP_SECONDS)
+    assert days.present() == sorted(DAYS), "a map with Hive came in between"
 
 
 def test_dead_letters_of_the_table_are_dropped_and_deleted_too_also_those_that_were_replayed(
