@@ -1,6 +1,7 @@
 """The choice among the file formats: an encoding by a table's writer options, a reader by a file's first bytes or its name."""
 
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from typing import get_args
 
 import pyarrow as pa
@@ -19,9 +20,11 @@ from kafka2hive.formats.orc import OrcEncoding, OrcReader, orc_end
 from kafka2hive.formats.orc_tail import ORC_MAGIC
 from kafka2hive.formats.parquet import ParquetEncoding, ParquetReader, parquet_end
 from kafka2hive.formats.plugin import PluginEncoding, PluginReader
+from kafka2hive.storage.stored_file import StoredFile
 
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 """The errors for a file that is damaged or has no known format."""
+_FETCHED_AT_ONCE = 4 << 20
 
 
 def encoding_of(options: WriterOptions) -> Encoding:
@@ -92,7 +95,22 @@ def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = Non
         return LinesReader(data, plain)
     if data.startswith(AVRO_MAGIC):
         return AvroReader(data)
-    return OrcReader(data) if data.startswith(ORC_MAGIC) else ParquetReader(data)
+    return OrcReader(BytesIO(data)) if data.startswith(ORC_MAGIC) else ParquetReader(BytesIO(data))
+
+
+def open_stored(file: StoredFile, extension: str, plain: PlainLines | None = None) -> FileReader:
+    """Return a reader for a stored file. Raises UNREADABLE, and what the file's methods raise.
+
+    A large file is fetched while its rows are read if its format has parts that can be read alone: Parquet and ORC. Others, and
+    small ones, are fetched at once.
+    """
+    match extension:
+        case ParquetEncoding.extension if file.length > _FETCHED_AT_ONCE:
+            return ParquetReader(file)
+        case OrcEncoding.extension if file.length > _FETCHED_AT_ONCE:
+            return OrcReader(file)
+    with file:
+        return open_reader(file.read(), extension, plain)
 
 
 def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:

@@ -6,7 +6,9 @@ Between row groups only these small tails are held, even if many files are open.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from io import BytesIO
+from os import SEEK_END
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +35,7 @@ from kafka2hive.formats.orc_tail import (
     tail_length,
     values_by_column,
 )
+from kafka2hive.storage.stored_file import StoredFile
 
 _CODECS = {"none": "uncompressed", "gzip": "zlib"}
 _BLOCK = 256 * 1024  # as Java's ORC
@@ -192,11 +195,11 @@ def _fractions_before_1970(column: pa.Array) -> RowMask | None:
 
 
 class OrcReader:
-    """Reads a whole file (see FileReader). Timestamps, which pyarrow returns in nanoseconds, are converted to microseconds."""
+    """Reads a file (see FileReader), a stripe at a time. Timestamps, nanoseconds in pyarrow, become microseconds."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._file = orc.ORCFile(BytesIO(data))
+    def __init__(self, file: BytesIO | StoredFile) -> None:
+        self._source = file
+        self._file = orc.ORCFile(file)
 
     @property
     def schema(self) -> pa.Schema:
@@ -207,12 +210,25 @@ class OrcReader:
         return int(self._file.nrows)
 
     def filled_columns(self) -> set[str]:
-        counts = iter(values_by_column(parse_tail(self._data[-tail_length(self._data) :])))
+        counts = iter(values_by_column(self._tail))
         next(counts, None)  # the count of the root, which is the row
         return {field.name for field in self._file.schema if _is_filled(field.type, counts)}
 
+    @cached_property
+    def _tail(self) -> Tail:
+        length = self._source.seek(0, SEEK_END)
+
+        def end(most: int) -> bytes:
+            self._source.seek(max(0, length - most))
+            return self._source.read()
+
+        return _tail_of(length, end)
+
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         for number in range(self._file.nstripes):
+            if isinstance(self._source, StoredFile):  # a stripe's streams are read by turns
+                place = self._tail.stripes[number]
+                self._source.hold(place.offset, place.length)
             stripe = self._file.read_stripe(number, columns=list(columns))
             for start in range(0, len(stripe), rows):
                 yield batch_in_microseconds(stripe.slice(start, rows))
@@ -230,11 +246,16 @@ def _is_filled(kind: pa.DataType, counts: Iterator[int | None]) -> bool:
     return any(filled)
 
 
-def orc_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
-    """See formats.files.end_of. The row count is the sum over the stripes."""
+def _tail_of(length: int, tail: Callable[[int], bytes]) -> Tail:
+    """Return the tail of a file of `length` bytes, of which `tail(n)` returns the last n."""
     data = tail(_TAIL_BYTES)
     size = tail_length(data)
     if len(data) < size <= length:
         data = tail(size)
-    orc_tail = parse_tail(data)
+    return parse_tail(data)
+
+
+def orc_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
+    """See formats.files.end_of. The row count is the sum over the stripes."""
+    orc_tail = _tail_of(length, tail)
     return FileEnd(sum(stripe.rows for stripe in orc_tail.stripes), dict(orc_tail.user_metadata))

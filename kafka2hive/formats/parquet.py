@@ -13,6 +13,7 @@ from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.port import FileEnd
 from kafka2hive.formats.contract.read_back import check_row_group
 from kafka2hive.formats.contract.times import batch_in_microseconds, schema_in_microseconds
+from kafka2hive.storage.stored_file import StoredFile
 
 BloomFilters = dict[str, dict[str, float]]
 _FALSE_POSITIVES = 0.01
@@ -195,11 +196,11 @@ class ParquetEncoding:
 
 
 class ParquetReader:
-    """A whole file (FileReader)."""
+    """Reads a file (see FileReader), a row group at a time."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._footer = pq.read_metadata(BytesIO(data))
+    def __init__(self, file: BytesIO | StoredFile) -> None:
+        self._source = file
+        self._footer = pq.read_metadata(file)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -220,11 +221,15 @@ class ParquetReader:
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         file = self._file(_with_dictionary(self._footer))
-        yield from map(batch_in_microseconds, file.iter_batches(rows, columns=list(columns)))
+        for group in range(
+            self._footer.num_row_groups
+        ):  # pyarrow would keep the pages of all groups that it has read
+            part = file.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False)
+            yield from map(batch_in_microseconds, part)
 
     def _file(self, read_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
         return pq.ParquetFile(
-            BytesIO(self._data),
+            self._source,
             metadata=self._footer,
             read_dictionary=list(read_dictionary),
             coerce_int96_timestamp_unit="us",  # nanoseconds would overflow before 1677 and after 2262

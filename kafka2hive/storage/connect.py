@@ -9,6 +9,7 @@ from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, FreeSpace, InspectableFileSystem, StorageError, StorageWriter
+from kafka2hive.storage.stored_file import StoredFile
 
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"}
@@ -68,6 +69,9 @@ class RoutedFileSystem:
 
     def read(self, path: str) -> bytes:
         return self._of(path).read(path)
+
+    def open(self, path: str) -> StoredFile:
+        return self._of(path).open(path)
 
     def tail(self, path: str, most: int) -> bytes:
         return self._of(path).tail(path, most)

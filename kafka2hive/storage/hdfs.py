@@ -26,6 +26,7 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
+from kafka2hive.storage.stored_file import StoredFile
 
 FAILOVER_DEFAULTS = {
     "dfs.client.failover.max.attempts": "8",
@@ -114,6 +115,28 @@ def connect(
         ) from None
 
 
+def _fetched(reader: Any, start: int, count: int) -> bytes:
+    """Return a range of a file. hdfs-native's `read` and `read_range` hold it twice while they copy it to Python's memory."""
+    content = io.BytesIO()
+    for part in reader.read_range_stream(start, count):
+        content.write(part)
+    return content.getvalue()
+
+
+class _OpenFile:
+    """A file's reader in hdfs-native, which knows the file's blocks and belongs to one client."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._client: Any = None
+        self._reader: Any = None
+
+    def reader(self, client: Any) -> Any:
+        if client is not self._client:
+            self._reader, self._client = client.read(self._name), client
+        return self._reader
+
+
 class HdfsFileSystem:
     """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path must begin with it.
 
@@ -166,13 +189,25 @@ class HdfsFileSystem:
         name = self._name(path)
 
         def read(client: Any) -> bytes:
-            # hdfs-native's `read` holds the file twice while it copies it to Python's memory
-            reader, content = client.read(name), io.BytesIO()
-            for part in reader.read_range_stream(0, len(reader)):
-                content.write(part)
-            return content.getvalue()
+            reader = client.read(name)
+            return _fetched(reader, 0, len(reader))
 
         return self._ask(Operation.READ, path, read, seconds=self._transfer_seconds)
+
+    def open(self, path: str) -> StoredFile:
+        """See FileSystem.open. A connection asks the NameNode once where the blocks are, not for each part."""
+        file = _OpenFile(self._name(path))
+        length = self._ask(Operation.READ, path, lambda client: len(file.reader(client)))
+
+        def part(start: int, count: int) -> bytes:
+            return self._ask(
+                Operation.READ,
+                path,
+                lambda client: _fetched(file.reader(client), start, count),
+                seconds=self._transfer_seconds,
+            )
+
+        return StoredFile(length, part)
 
     def tail(self, path: str, most: int) -> bytes:
         name = self._name(path)

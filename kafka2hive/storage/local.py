@@ -24,6 +24,7 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
+from kafka2hive.storage.stored_file import StoredFile
 
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -123,6 +124,17 @@ class LocalFileSystem:
     def read(self, path: str) -> bytes:
         with _errors(path, changes=False), open(_name(path), "rb") as file:
             return file.read()
+
+    def open(self, path: str) -> StoredFile:
+        with _errors(path, changes=False):
+            file = open(_name(path), "rb", buffering=0)  # noqa: SIM115 - StoredFile closes it
+            length = os.fstat(file.fileno()).st_size
+
+        def part(start: int, count: int) -> bytes:
+            with _errors(path, changes=False):
+                return os.pread(file.fileno(), count, start)
+
+        return StoredFile(length, part, file.close)
 
     def tail(self, path: str, most: int) -> bytes:
         with _errors(path, changes=False), open(_name(path), "rb") as file:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from kafka2hive.model.paths.ledger import parse_heartbeat_name, parse_repair_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import FileStatus, FileSystem, ParentMissing, StorageError, StorageWriter
+from kafka2hive.storage.stored_file import StoredFile
 
 Result = TypeVar("Result")
 
@@ -36,6 +37,9 @@ class LoggedFileSystem:
 
     def read(self, path: str) -> bytes:
         return self._files.read(path)
+
+    def open(self, path: str) -> StoredFile:
+        return self._files.open(path)
 
     def tail(self, path: str, most: int) -> bytes:
         return self._files.tail(path, most)

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, TypeVar
 
 from kafka2hive.model.paths.path import parent
+from kafka2hive.storage.stored_file import StoredFile
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -110,6 +111,10 @@ class FileSystem(Protocol):
 
     def read(self, path: str) -> bytes:
         """Return the whole file. Raises NotFound."""
+        ...
+
+    def open(self, path: str) -> StoredFile:
+        """Open a closed file to read parts of it. Raises NotFound; the file's methods may raise StorageError, too."""
         ...
 
     def tail(self, path: str, most: int) -> bytes:

@@ -1,7 +1,8 @@
 """Copy the rows of a partition's early files into fewer, larger files: K3 of docs/protocol.md.
 
-The rows are read and written through the ports of the file formats, a batch at a time. Memory holds the largest early file,
-the buffers of the writer (`limits.task_memory`), and, for the check, one written file.
+The rows are read and written through the ports of the file formats, a batch at a time. Memory holds a row group of an early
+file and the buffers of the writer (`limits.task_memory`), then, for the check, a row group of a written file. Files that are
+neither Parquet nor ORC are held whole.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import TableSettings, WriterOptions
 from kafka2hive.formats.contract.port import FileReader
-from kafka2hive.formats.files import UNREADABLE, encoding_of, open_reader
+from kafka2hive.formats.files import UNREADABLE, encoding_of, open_stored
 from kafka2hive.formats.lines.files import LinesReader, PlainLines
 from kafka2hive.formats.row_hash import row_hashes
 from kafka2hive.model.errors import Kafka2HiveError, TableError
@@ -122,7 +123,7 @@ class UnitWriter:
         """Read the written files back from the storage. Raise UnitDiffers if their rows differ from `read`."""
         total = RowSum()
         for file in written:
-            reader = open_reader(self._files.read(file.staged), extension_of(file.staged), self._plain)
+            reader = open_stored(self._files.open(file.staged), extension_of(file.staged), self._plain)
             for batch in self._batches(reader, file.staged):
                 total = total.plus(batch)
         if total != read:
@@ -141,7 +142,7 @@ class UnitWriter:
         if extension_of(path).partition(".")[0] != self._format:
             raise _unwritable(path, f"it is not in the format that the map has now, {self._format}")
         try:
-            reader = open_reader(self._files.read(path), extension_of(path), self._plain)
+            reader = open_stored(self._files.open(path), extension_of(path), self._plain)
             text = reader.recorded_text_options if isinstance(reader, LinesReader) else None
         except UNREADABLE as error:
             raise _unreadable(path, error) from error

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Hive
 from kafka2hive.storage.port import FileStatus, FileSystem, StorageWriter
+from kafka2hive.storage.stored_file import StoredFile
 
 Result = TypeVar("Result")
 
@@ -144,6 +145,9 @@ class TrappedFileSystem:
 
     def read(self, path: str) -> bytes:
         return self._files.read(path)
+
+    def open(self, path: str) -> StoredFile:
+        return self._files.open(path)
 
     def tail(self, path: str, most: int) -> bytes:
         return self._files.tail(path, most)

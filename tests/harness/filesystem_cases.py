@@ -9,6 +9,7 @@ test_filesystem_contract.py on local disk and a real HDFS, and usable for the si
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from os import SEEK_END
 
 from kafka2hive.storage.port import (
     AlreadyExists,
@@ -52,6 +53,24 @@ def what_was_written_is_read_back(files: FileSystem, base: str) -> None:
     assert files.read(f"{base}/a") == b"one two"
     status = files.stat(f"{base}/a")
     assert (status.path, status.name, status.length, status.is_directory) == (f"{base}/a", "a", 7, False)
+
+
+@case
+def parts_of_an_open_file_are_those_of_the_whole(files: FileSystem, base: str) -> None:
+    data = bytes(range(251)) * 20_000
+    write_file(files, f"{base}/a", data)
+    with files.open(f"{base}/a") as file:
+        assert file.seek(0, SEEK_END) == len(data)
+        for start, count in [(len(data) - 9, 9), (10, 5), (4_100_000, 300_000), (15, 5), (len(data), 1)]:
+            file.seek(start)
+            assert file.read(count) == data[start : start + count]
+        file.seek(0)
+        assert file.read() == data
+    write_file(files, f"{base}/empty", b"")
+    with files.open(f"{base}/empty") as file:
+        assert file.read() == b""
+    for path in (f"{base}/missing", base):
+        assert outcome(partial(files.open, path)) is NotFound
 
 
 @case

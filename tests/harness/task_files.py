@@ -32,12 +32,14 @@ from kafka2hive.storage.port import (
     ParentMissing,
     StorageError,
 )
+from kafka2hive.storage.stored_file import StoredFile
 from kafka2hive.task.fetch.consumer import ConsumerPort, TaskConsumer
 from kafka2hive.task.part import TaskEnvironment, task_environment
 from kafka2hive.task.run import Task
 from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.destination import OpenSink
 from tests.harness.kafka_clients import CLIENT
+from tests.harness.stored import stored
 
 Fault = Callable[[str, str], StorageError | None]
 """Asked before every operation with its name and path; an error it gives is raised."""
@@ -89,6 +91,9 @@ class MemoryFiles:
     def read(self, path: str) -> bytes:
         self.stat(path)
         return self.content[path]
+
+    def open(self, path: str) -> StoredFile:
+        return stored(self.read(path))
 
     def tail(self, path: str, most: int) -> bytes:
         return self.content[path][-most:]

@@ -12,7 +12,9 @@ from kafka2hive.storage.port import (
     ParentMissing,
     StorageError,
 )
+from kafka2hive.storage.stored_file import StoredFile
 from tests.harness.clock import SkippedTime
+from tests.harness.stored import stored
 
 Result = TypeVar("Result")
 
@@ -83,6 +85,9 @@ class UnclearFiles:
 
     def read(self, path: str) -> bytes:
         return self.content[path]
+
+    def open(self, path: str) -> StoredFile:
+        return stored(self.read(path))
 
     def tail(self, path: str, most: int) -> bytes:
         return self.content[path][-most:]

@@ -13,6 +13,8 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
+from kafka2hive.storage.stored_file import StoredFile
+from tests.harness.stored import stored
 from tests.simulation.namenode import FileNode
 from tests.simulation.watch import CERTIFICATE
 from tests.simulation.world import Request, World
@@ -52,6 +54,9 @@ class SimulatedFileSystem:
     def read(self, path: str) -> bytes:
         self._reading("read", path)
         return self.world.namenode.read(path)
+
+    def open(self, path: str) -> StoredFile:
+        return stored(self.read(path))
 
     def tail(self, path: str, most: int) -> bytes:
         data = self.read(path)

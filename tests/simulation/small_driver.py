@@ -15,6 +15,8 @@ from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequir
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, RangeAccounting
 from kafka2hive.storage.port import FileStatus, StorageError
+from kafka2hive.storage.stored_file import StoredFile
+from tests.harness.stored import stored
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP
@@ -176,6 +178,9 @@ class _Answered:
 
     def read(self, path: str) -> bytes:
         return self._ask(Call("read", path))  # type: ignore[no-any-return]
+
+    def open(self, path: str) -> StoredFile:
+        return stored(self.read(path))
 
     def tail(self, path: str, most: int) -> bytes:
         data = self.read(path)
