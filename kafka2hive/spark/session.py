@@ -4,6 +4,7 @@ The JVM ignores SIGINT and is in the driver's process group, so SIGTERM must be 
 `KillMode=mixed`, cron: `timeout --foreground`).
 """
 
+import errno
 import logging
 import os
 import shutil
@@ -25,6 +26,7 @@ from pyspark.sql import SparkSession
 
 import kafka2hive
 from kafka2hive.config.keys import SparkOptions
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.spark.configuration import cores_to_use, is_local, session_conf
 from kafka2hive.spark.errors import SPARK_GONE, error_text, spark_gone
 from kafka2hive.spark.internals import (
@@ -56,16 +58,30 @@ class Scratch:
         self.path = (run_directory / f"{_PREFIX}{os.getpid()}-{started}-{uuid.uuid4().hex[:8]}").absolute()
 
     def __enter__(self) -> Path:
-        self._run_directory.mkdir(parents=True, exist_ok=True)
-        for directory in self._run_directory.glob(f"{_PREFIX}*-*-*"):
-            if not _is_alive(directory.name):
-                shutil.rmtree(directory, ignore_errors=True)
-        self.path.mkdir(mode=0o700)
+        """Make the directory. Raises ConfigError, ServiceUnavailable (`spark.run_directory`)."""
+        try:
+            self._run_directory.mkdir(parents=True, exist_ok=True)
+            for directory in self._run_directory.glob(f"{_PREFIX}*-*-*"):
+                if not _is_alive(directory.name):
+                    shutil.rmtree(directory, ignore_errors=True)
+            self.path.mkdir(mode=0o700)
+        except OSError as error:
+            raise unusable(self._run_directory, error) from error
         return self.path
 
     def __exit__(self, *_: object) -> None:
         # the JVM may still write while it ends; the next start removes what is left
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def unusable(directory: Path, error: OSError) -> Kafka2HiveError:
+    """Return the error of a run directory in which nothing can be made; a full disk may get free by itself."""
+    kind = ServiceUnavailable if error.errno in (errno.ENOSPC, errno.EDQUOT) else ConfigError
+    return kind(
+        "spark.run_directory",
+        f"no temporary directory can be made in {directory}: {error.strerror or error}; nothing was changed",
+        "delete it if another user has left it, or name another one: run_directory in the map",
+    )
 
 
 def _is_alive(name: str) -> bool:

@@ -18,6 +18,7 @@ def compact(
         str,
         typer.Option(
             "--table",
+            metavar="DB.TABLE",
             autocompletion=options.complete_tables,
             help="The table whose complete partitions are compacted.",
         ),

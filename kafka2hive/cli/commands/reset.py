@@ -16,7 +16,13 @@ EXIT_CODES = options.exit_codes(options.OWNED, options.FENCED, options.STOP)
 def reset(
     config: Map,
     table: Annotated[
-        str, typer.Option("--table", autocompletion=options.complete_tables, help="The table to start over.")
+        str,
+        typer.Option(
+            "--table",
+            metavar="DB.TABLE",
+            autocompletion=options.complete_tables,
+            help="The table to start over.",
+        ),
     ],
     plan: Plan = False,
     keep_data: Annotated[

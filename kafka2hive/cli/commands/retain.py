@@ -18,6 +18,7 @@ def retain(
         str,
         typer.Option(
             "--table",
+            metavar="DB.TABLE",
             autocompletion=options.complete_tables,
             help="The table whose expired partitions are dropped.",
         ),

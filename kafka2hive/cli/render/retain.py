@@ -15,7 +15,8 @@ def render_retain(request: RetainRequest, result: RetainResult, screen: Screen) 
     lines = [Text(result.table, style="bold").append(before, style="not bold")]
     if not result.partitions and not result.dropping and not result.cleared and result.error is None:
         lines.append(Text("  no partition has expired: there is nothing to drop"))
-    lines += [_line(request, each) for each in result.partitions]
+    refused = {partition for partition, _ in result.refused}
+    lines += [_line(request, each, each.partition in refused) for each in result.partitions]
     if result.dropping:
         count = counted(len(result.dropping), "dropped partition")
         lines.append(
@@ -36,10 +37,12 @@ def render_retain(request: RetainRequest, result: RetainResult, screen: Screen) 
     return render(screen, lines)
 
 
-def _line(request: RetainRequest, each: ExpiredPartition) -> Text:
+def _line(request: RetainRequest, each: ExpiredPartition, is_refused: bool) -> Text:
     amount = f"{counted(each.files, 'file')}, {size(each.length)}: " if each.files else ""
     outcome = f"stays, {each.waits}" if each.waits else "would be dropped" if request.plan_only else "dropped"
     style = "yellow" if each.waits else "cyan" if request.plan_only else "green"
+    if is_refused:
+        outcome, style = "expired, but Hive still has it", "red"
     return Text(f"  {each.partition.path}  ", style="bold").append(
         f"{amount}{outcome}", style=f"not bold {style}"
     )

@@ -87,7 +87,7 @@ def render_status(
         parts += ["", f"decoder: {result.decoder}"]
     if not (result.tables or result.errors or result.not_begun):
         parts.append(f"service {service}: no ledger yet")
-    return render(screen, parts)
+    return render(screen, parts[1:] if parts[:1] == [""] else parts)
 
 
 def _overview(result: StatusResult, now: float) -> RenderableType:

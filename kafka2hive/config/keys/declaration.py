@@ -96,10 +96,9 @@ class Key(Bounds):
 
 
 def _too_short(value: Sized, shortest: int) -> str:
-    plural = "" if shortest == 1 else "s"
-    if isinstance(value, str):
-        return f"string should have at least {shortest} character{plural}"
-    return f"list should have at least {shortest} item{plural} after validation, not {len(value)}"
+    if shortest == 1:
+        return "must not be empty"
+    return f"must have at least {shortest} {'characters' if isinstance(value, str) else 'items'}"
 
 
 def _property_text(value: object) -> str:

@@ -55,7 +55,7 @@ def parse_duration(text: object) -> float:
     """Return the seconds of `500ms`, `60s`, `5m`, `1h` or `1d`. Raises ValueError, also for a number without a unit."""
     match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     if not match:
-        raise ValueError("expected a duration with its unit, such as 500ms, 60s, 5m or 1h")
+        raise ValueError("expected a duration with its unit, such as 500ms, 60s, 5m, 1h or 1d")
     return _finite(match[1]) * _SECONDS[match[2]]
 
 

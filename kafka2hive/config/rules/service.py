@@ -138,8 +138,17 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
             near = closest(str(value), PROTOCOLS) if name == "security.protocol" else ""
             problems.add(path, fault, near)
     servers = properties.get("bootstrap.servers")
-    if isinstance(servers, str) and not all(server.strip() for server in servers.split(",")):
-        problems.add(("kafka", "bootstrap.servers"), "expected host:port,host:port")
+    if isinstance(servers, str):
+        for server in map(str.strip, servers.split(",")):
+            if not server or not _has_port(server):
+                problems.add(("kafka", "bootstrap.servers"), f"expected host:port,host:port, not {server!r}")
+
+
+def _has_port(server: str) -> bool:
+    """Return whether the port of `host:port` is a number; librdkafka would connect to port 0. A host alone gets 9092."""
+    address = server.rpartition("://")[2].rpartition("]")[2]
+    _, colon, port = address.rpartition(":")
+    return not colon or (port.isdecimal() and 0 < int(port) < 65_536)
 
 
 def _check_storage(storage: StorageOptions, problems: Problems) -> None:

@@ -90,11 +90,25 @@ def give_order(
     instruction also NoLiveRun.
     """
     paths = _known_table(wiring, table)
-    service, clock = wiring.map.service, wiring.ports.clock
+    service = wiring.map.service
     inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, service)
     order = new_order(wiring.ports, service, table, user_name(), instruction)
     path = inbox.give(order)
     note(f"order {instruction.kind} for {table} is given: {path}")
+    try:
+        return _await_answer(wiring, inbox, paths, order, path=path, seconds=seconds, note=note)
+    except KeyboardInterrupt:
+        note(
+            f"the order stays in {path}, and the table's owner carries it out; delete that file to withdraw it"
+        )
+        raise
+
+
+def _await_answer(
+    wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order, *, path: str, seconds: float, note: Note
+) -> OrderAnswer:
+    """Return the owner's answer to the order in the file `path`. Raises what give_order does."""
+    table, instruction, clock = order.table, order.instruction, wiring.ports.clock
     until, look_for_owner_at, why_waiting = clock.monotonic() + seconds, -math.inf, ""
     while True:
         if (answer := _answer(wiring, inbox, paths, order)) is not None:

@@ -192,7 +192,10 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     lost_ledger = LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring)
     routes = topic_routes(wiring, kafka.cluster(lambda _topic: False).topics)
     tell_missing(routes.tables)
-    outcomes = [_init(wiring, lost_ledger, table, routes.tables) for table in routes.tables]
+    # concurrently: a table whose directory cannot be written is retried for 20 s before it fails
+    outcomes = wiring.ports.concurrency.map(
+        lambda table: _init(wiring, lost_ledger, table, routes.tables), routes.tables
+    )
     return InitResult((*outcomes, *_refused(wiring, routes.conflicts)))
 
 

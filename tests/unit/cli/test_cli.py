@@ -82,7 +82,7 @@ def test_where_nothing_ever_ran_recover_and_status_say_so_and_make_nothing(tmp_p
     before = tree(tmp_path)
     recovered, shown = invoke("recover", "-c", str(path)), invoke("status", "-c", str(path))
     assert (recovered.exit_code, shown.exit_code) == (0, 0)
-    assert "nothing to recover" in recovered.stdout and "no ledger yet" in shown.stdout
+    assert "nothing to recover" in recovered.stdout and shown.stdout.startswith("no ledger yet")
     assert tree(tmp_path) == before
 
 

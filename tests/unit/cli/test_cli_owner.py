@@ -45,5 +45,21 @@ def test_an_order_that_a_live_owner_does_not_answer_in_time_waits_in_the_inbox(t
     assert f"{waiting.id}.json" in unanswered.value.remedy
 
 
+def test_ctrl_c_while_an_order_waits_says_that_it_stays(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        if text.startswith("waiting"):
+            raise KeyboardInterrupt
+
+    with beating_owner(service.map, TABLE), pytest.raises(KeyboardInterrupt):
+        give_order(service.wiring, TABLE, PauseTable(), note=note)
+    root, name = service.wiring.map.storage.ledger_root, service.wiring.map.service
+    (waiting,) = Inbox(service.wiring.ports, root, name).look()[0]
+    assert "the order stays in" in notes[-1] and f"{waiting.id}.json" in notes[-1]
+
+
 def without_beats(folder: Path) -> set[str]:
     return {path for path in tree(folder) if "/alive" not in path}

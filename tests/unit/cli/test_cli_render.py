@@ -2,6 +2,7 @@
 
 from kafka2hive.cli.render.offsets import render_init
 from kafka2hive.cli.render.recover import render_recover
+from kafka2hive.cli.render.retain import render_retain
 from kafka2hive.cli.render.status import render_status, retention_lines, trouble_lines
 from kafka2hive.cli.terminal.document import resume_lines
 from kafka2hive.cli.terminal.screen import Screen
@@ -20,6 +21,8 @@ from kafka2hive.service.inspect.status import (
 )
 from kafka2hive.service.inspect.where import PartitionDrop
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
+from kafka2hive.service.retention.command import RetainRequest, RetainResult
+from kafka2hive.service.retention.expired import ExpiredPartition
 from kafka2hive.service.tables.condition import Stopped, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from tests.harness.values import data_file, view_of
@@ -159,3 +162,17 @@ def test_status_says_what_has_expired_and_what_the_files_of_dropped_partitions_w
     ]
     many = RetentionStatus(days, expired, waits=tuple((f"dt={day}", "why") for day in range(12)))
     assert retention_lines(many)[-1] == "expired, not dropped yet: 2 more (all: --json)"
+
+
+def test_a_partition_that_hive_does_not_drop_is_not_called_dropped() -> None:
+    kept, gone = (HivePartition("a.b", f"dt=2026-11-{day}", "hdfs://n:1/b") for day in (24, 25))
+    result = RetainResult(
+        "a.b",
+        "2026-11-26T00:00:00Z",
+        (ExpiredPartition(kept, 1, 2_400), ExpiredPartition(gone, 0, 0)),
+        dropping=(kept, gone),
+        refused=((kept, "it would delete the files"),),
+    )
+    text = render_retain(RetainRequest("a.b"), result, Screen())
+    assert "dt=2026-11-24  1 file, 2.4 kB: expired, but Hive still has it" in text
+    assert "dt=2026-11-25  dropped" in text

@@ -428,7 +428,7 @@ def test_files_are_compressed_by_a_codec_that_every_hive_reads_in_their_format(
         ("{table: a.b, pattern: 'x(', columns: {a: int}}", "not a regular expression: missing )"),
         ("{table: a.b, topics: ['x.*'], columns: {a: int}}", "a regular expression belongs in `pattern`"),
         ("{table: a.b, columns: {a: int}}", "needs topics or pattern"),
-        ("{table: a.b, topics: [], columns: {a: int}}", "at least 1 item"),
+        ("{table: a.b, topics: [], columns: {a: int}}", "must not be empty"),
         ("{table: a.b, topics: [x], create: true}", "columns are required to create it"),
         (
             "{table: 'a.{1}', pattern: '(.)', columns: {a: int}, location: 'hdfs://namenode:8020/x'}",
@@ -467,6 +467,8 @@ def test_an_impossible_table_is_refused(table: str, message: str) -> None:
         ),
         ("kafka", "{bootstrap.servers: 'x:1', client.id: [a]}", "expected a string, a number or true/false"),
         ("kafka", "{bootstrap.servers: 'x:1,'}", "expected host:port,host:port"),
+        ("kafka", "{bootstrap.servers: 'x:1,y:kafka'}", "expected host:port,host:port, not 'y:kafka'"),
+        ("kafka", "{bootstrap.servers: 'x:65536'}", "expected host:port,host:port, not 'x:65536'"),
         ("storage", "{uri: 'webhdfs://x:1'}", "did you mean hdfs://x:1?"),
         ("storage", "{uri: 'file://x/y'}", "a local path has three slashes"),
         ("storage", "{uri: 'file:///'}", "name a directory"),
@@ -526,3 +528,22 @@ def test_an_impossible_name_of_a_secret_file_is_reported_with_its_line() -> None
 def test_a_number_of_thousands_of_digits_is_reported_with_its_line() -> None:
     problems = problems_of(HEAD + TABLE + f"limits: {{open_files: {'9' * 5000}}}\n")
     assert any(problem.startswith("map.yaml:9:") for problem in problems)
+
+
+@pytest.mark.parametrize("servers", ["a", "a:1, b:2", "PLAINTEXT://a", "SSL://a:9093", "[::1]:9092", "[::1]"])
+def test_the_brokers_have_ports_or_the_default_one(servers: str, tmp_path: Path) -> None:
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        f"service: s\nkafka: {{bootstrap.servers: '{servers}'}}\nstorage: {{uri: hdfs://n:1}}\n"
+        "tables: [{table: a.b, topics: [t], columns: {id: int}}]\n"
+    )
+    assert dict(load_map(str(path), {}).kafka.properties)["bootstrap.servers"] == servers
+
+
+def test_a_port_may_come_from_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        "service: s\nkafka: {bootstrap.servers: 'a:${PORT}'}\nstorage: {uri: hdfs://n:1}\n"
+        "tables: [{table: a.b, topics: [t], columns: {id: int}}]\n"
+    )
+    assert dict(load_map(str(path), {"PORT": "1"}).kafka.properties)["bootstrap.servers"] == "a:1"

@@ -1,5 +1,6 @@
 """Spark's configuration, and the directory it works in."""
 
+import errno
 import getpass
 import logging
 import os
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.keys import SparkOptions
+from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.spark.configuration import WORKERS_DAEMON, cores_to_use, is_local, session_conf
-from kafka2hive.spark.session import Scratch, warm_workers
+from kafka2hive.spark.session import Scratch, unusable, warm_workers
 
 DAEMON = "spark.python.daemon.module"
 
@@ -114,6 +116,22 @@ def test_the_scratch_directory_is_private_and_goes_away(tmp_path: Path) -> None:
         assert scratch.stat().st_mode & 0o777 == 0o700
         (scratch / "checkpoint").mkdir()
     assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_a_run_directory_that_cannot_be_used_is_named_and_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="Not a directory") as caught, Scratch(tmp_path / "file" / "run"):
+        pass
+    assert (
+        caught.value.code == "spark.run_directory" and str(tmp_path / "file" / "run") in caught.value.message
+    )
+
+
+def test_a_full_disk_under_the_run_directory_keeps_systemd_from_no_restart(tmp_path: Path) -> None:
+    assert (
+        unusable(tmp_path, OSError(errno.ENOSPC, "No space left on device")).exit_code is ExitCode.UNAVAILABLE
+    )
+    assert unusable(tmp_path, OSError(errno.EACCES, "Permission denied")).exit_code is ExitCode.CONFIG
 
 
 def test_what_a_killed_driver_left_is_removed_and_a_live_ones_is_kept(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_column_may_have_several_paths() -> None:
     assert (mail.path, mail.leeway.others) == (("mail",), (("e-mail",), ("contact", "mail")))
     assert (number.path, number.leeway.others) == (("no",), ())
     for lines, message in (
-        ("columns: {x: {type: int, from: []}}", "list should have at least 1 item"),
+        ("columns: {x: {type: int, from: []}}", "must not be empty"),
         ("columns: {x: {type: int, from: [$.a, $.b, $.a]}}", "a path is repeated"),
         ("columns: {x: {type: int, from: [$.a, b]}}", "begins with $, as in $.b"),
         (

@@ -114,7 +114,7 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
         ("columns: {a: {type: 'map<string,int>', key: $}, b: int}", "a raw key holds a single value"),
         (
             "columns: {a: {type: int, header: ''}, b: int}",
-            "columns.a.header: string should have at least 1 character",
+            "columns.a.header: must not be empty",
         ),
         (
             "columns: {a: {type: int, key: $.id}, b: int}",
