@@ -232,11 +232,11 @@ class EpochLoop:
             if self._once is None:
                 self._steps.take_up_repaired()
             self._orders.take(self._owned_tables, self._steps, self._replays, self.compactions)
+            self._steps.drop_expired()  # before the next letters are chosen, because those that have expired are left out
             ended = [*self._replays.step(was_idle=self._was_idle), *self.compactions.move()]
             for order in ended:
                 self._orders.done(order)
             self._steps.keep_places()
-            self._steps.drop_expired()
             self._owned_tables.refresh(topics)  # a ledger that was read just now may name additional topics
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)

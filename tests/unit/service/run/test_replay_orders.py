@@ -21,6 +21,7 @@ from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable
 from tests.harness.epoch_loop import EARLY, LATE, AtOnce, Kafka, make_loop_and_tables, make_wiring
 from tests.harness.task_files import delivered_as
+from tests.unit.service.owned_table import restate
 
 TABLE = "air.late"
 PLACE = HivePartition("air.once_dead_letters", f"source_table={TABLE}/dt=2026-01-01", "")
@@ -59,7 +60,8 @@ class Tasks:
         home = f"{warehouse}/air.db/late"
         place = HivePartition(task.table, "dt=1", f"{home}/dt=1")
         if kind is FileKind.DEAD_LETTER:
-            place = replace(PLACE, location=f"{warehouse}/dead/{PLACE.path}")
+            path = PLACE.path.replace(TABLE, task.table)
+            place = HivePartition(PLACE.table, path, f"{warehouse}/dead/{path}")
         name = DataFileName(
             slug=bucket_slug(place.path),
             task=index,
@@ -70,9 +72,9 @@ class Tasks:
             extension="parquet",
         )
         staged = f"{staging_directory(home)}/{name.in_state('pending')}"
-        path = Path(staged.removeprefix("file://"))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"letters")
+        local = Path(staged.removeprefix("file://"))
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.write_bytes(b"letters")
         return DataFile(
             kind=kind,
             staged=staged,
@@ -106,12 +108,16 @@ class Storage(LocalFileSystem):
 class Service:
     """A run of two tables, whose map makes letters of all records until it is changed."""
 
-    def __init__(self, folder: Path, *, slots: int = 2, once: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, slots: int = 2, once: bool = False, retain_days: int | None = None
+    ) -> None:
         self.kafka, self.tasks = Kafka(), Tasks(folder)
         self.wiring, self.storage = make_wiring(folder), Storage()
         self.wiring = replace(self.wiring, ports=replace(self.wiring.ports, files=self.storage))
-        rules = tuple(replace(rule, dead_letter_share=1.0) for rule in self.wiring.map.tables)
-        self.wiring = replace(self.wiring, map=replace(self.wiring.map, tables=rules))
+        retain = None if retain_days is None else 86_400.0 * retain_days
+        rules = tuple(replace(rule, dead_letter_share=1.0, retain=retain) for rule in self.wiring.map.tables)
+        letters = replace(self.wiring.map.dead_letters, location=f"file://{folder}/warehouse/dead")
+        self.wiring = replace(self.wiring, map=replace(self.wiring.map, tables=rules, dead_letters=letters))
         self.inbox = Inbox(self.wiring.ports, self.wiring.map.storage.ledger_root, self.wiring.map.service)
         self.loop, self.tables = make_loop_and_tables(
             self.wiring,
@@ -472,3 +478,17 @@ def test_what_the_run_cannot_do_is_refused_by_name(service: Service) -> None:
     assert service.dump() == []
     assert service.state.orders[-1].result.startswith("[sql.needs_spark]")
     assert service.inbox.look() == ([], [], set())
+
+
+def test_letters_whose_day_expires_between_two_batches_are_not_replayed_any_more(tmp_path: Path) -> None:
+    service = Service(tmp_path, retain_days=10).letters(5)
+    service.give()
+    assert len(of_letters(service.dump())) == 2
+    table, clock = service.tables.tables[TABLE], service.wiring.ports.clock
+    day_end_ms = 1_767_312_000_000  # 2026-01-02
+    now_ms = day_end_ms + 10 * 86_400_000
+    clock.sleep(now_ms / 1000 - clock.epoch_ms() / 1000)
+    restate(table, newest_ms=now_ms)
+    assert of_letters(service.dump()) == []
+    assert [line.partition.path for line in service.state.dropped] == [PLACE.path]
+    assert (service.answer.files, service.state.replaying) == (2, None)
