@@ -215,17 +215,20 @@ class Retention:
         """The dropped partitions that need no look, because the map has no `hive` section and Hive never had their table."""
         return frozenset() if self._has_hive else never_in_hive(self.owned.state)
 
-    def drop(self, metastore: PartitionDropper, now: float) -> tuple[DropLook, ...]:
-        """Drop the partitions that Hive still has, and record the looks (E3). `now` is in Unix seconds.
+    def drop(self, metastore: PartitionDropper, now: Callable[[], float]) -> tuple[DropLook, ...]:
+        """Drop the partitions that Hive still has, and record the looks (E3). `now` returns the time in Unix seconds.
 
-        If Hive has a partition again, this is recorded before the statement is sent: a crash in between would hide it.
+        If Hive has a partition again, this is recorded before the statement is sent: a crash in between would hide it. The time
+        of the second look is after the first one, which has found the partitions.
         """
+        at = now()
         look = look_for_dropped(metastore, (each.partition for each in self.owned.state.dropped))
-        self.record(look, now)
+        self.record(look, at)
         if not look.present or look.outage is not None:
             return (look,)
+        at = now()
         again = drop_from_hive(metastore, look.present)
-        self.record(again, now)
+        self.record(again, at)
         return look, again
 
     def record(self, look: DropLook, at: float) -> None:

@@ -1730,7 +1730,7 @@ MUTANTS = (
     _of_retention(
         "a partition that is back is dropped again before the snapshot that stops its time",
         RETENTION,
-        ("        self.record(look, now)\n        if not look.present", "        if not look.present"),
+        ("        self.record(look, at)\n        if not look.present", "        if not look.present"),
     ),
     _of_retention(
         "a dropped partition is cleared before its files are deleted",

@@ -81,7 +81,7 @@ class RetainingCaller(LedgerCaller):
         elif as_run:
             absent = self._record_looks(work, now)
         else:
-            absent = frozenset().union(*(look.gone for look in work.drop(self.metastore, now)))
+            absent = frozenset().union(*(look.gone for look in work.drop(self.metastore, lambda: world.now)))
         before = set(world.namenode.retired)
         deletion = work.delete(absent, now)
         self._check_deleted(world.namenode.retired.keys() - before, absent, now)

@@ -113,7 +113,7 @@ def _drop(
     work = Retention(wiring.ports, owned, commit, success_files(rule), has_hive=metastore is not None)
     expired = Expired.of(wiring, rule, owned.state, owned.certified)
     dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits), now)
-    looks = () if metastore is None else work.drop(metastore, wiring.ports.clock.epoch_ms() / 1000)
+    looks = () if metastore is None else work.drop(metastore, lambda: wiring.ports.clock.epoch_ms() / 1000)
     absent = work.never_in_hive.union(*(look.gone for look in looks))
     deletion = work.delete(absent, now)
     outages = [look.outage.to_error(f"{table}: {look.outage}") for look in looks if look.outage is not None]
