@@ -17,7 +17,7 @@ Brokers = Annotated[
     str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
 ]
 Topics = Annotated[
-    list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to read; each gets one table.")
+    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="The topics to read; each gets one table.")
 ]
 Pattern = Annotated[
     str | None,

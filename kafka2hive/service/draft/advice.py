@@ -104,8 +104,12 @@ def advice_on(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> l
         notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
     if rate is not None:
         files = math.ceil(3600 / rate.interval_seconds)
+        per, seconds = ("a second", 1) if rate.records_per_second >= 1 else ("an hour", 3600)
+        amount = (
+            f"{rate.records_per_second * seconds:,.1f} records and {size(rate.bytes_per_second * seconds)}"
+        )
         notes.append(
-            f"by their timestamps about {rate.records_per_second:,.1f} records and {size(rate.bytes_per_second)} a second:"
+            f"by their timestamps about {amount} {per}:"
             f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
         )
     if personal := ", ".join(personal_names(draft.columns)):

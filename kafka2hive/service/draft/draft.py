@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
+from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription
@@ -188,11 +189,19 @@ def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Topic
     return sample
 
 
+def _wire_options(text: str, name: str, environ: Mapping[str, str]) -> Wiring:
+    """Wire a map that is made of the command's options. Raises ConfigError that says so."""
+    try:
+        return wire(load_text(text, name, environ))
+    except MapInvalid as error:
+        raise ConfigError(error.code, error.message, "correct the options of `kafka2hive sample`") from error
+
+
 def _topics(request: DraftRequest, draft: Draft, environ: Mapping[str, str]) -> list[str]:
     """Return the topics that are named, then those that match the pattern, sorted."""
     if request.pattern is None:
         return list(dict.fromkeys(request.topics))
-    wiring = wire(load_text(_reading_map(draft), "the options given", environ))
+    wiring = _wire_options(_reading_map(draft), "the command line", environ)
     pattern = re.compile(request.pattern)
     matches = sorted(
         t
@@ -206,7 +215,7 @@ def _topics(request: DraftRequest, draft: Draft, environ: Mapping[str, str]) -> 
 
 
 def _draft_topic(draft: Draft, request: DraftRequest, environ: Mapping[str, str]) -> Draft:
-    wiring = wire(load_text(_reading_map(draft), "the options given", environ))
+    wiring = _wire_options(_reading_map(draft), "the command line", environ)
     options, root = wiring.map.registry, wiring.map.storage.ledger_root
     writers = process_schemas(options, wiring.ports.files, root, keeps=False) if options is not None else None
     topic_sample = read_newest(
@@ -283,7 +292,7 @@ def _decode(
     draft: Draft, sample: TopicSample, writers: WriterSchemas | None, environ: Mapping[str, str]
 ) -> Decoded:
     """Load the drafted map and decode the sampled records by it."""
-    wiring = wire(load_text(draft.text(), "the draft", environ))
+    wiring = _wire_options(draft.text(), "the draft", environ)
     (table,) = routed_tables(wiring, [draft.topic])
     settings = Catalogue(wiring.map, None).resolve(table)
     decoder = make_decoder(value_spec(settings, writers, Changes()))

@@ -149,3 +149,20 @@ def test_init_fails_for_a_table_whose_topic_does_not_exist_and_makes_the_others(
     assert made == {"air.flights": "already_there", "air.crews": "failed", "air.planes": "made"}
     failed = {t["table"]: t["error"] for t in json.loads(result.stdout)["tables"]}["air.crews"]
     assert failed["code"] == "kafka.unknown_topic" and "crew" in failed["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--kafka", "h:1", "-X", "foo=bar"), "kafka.foo: not a property of librdkafka"),
+        (("--kafka", "h:kafka"), "expected host:port,host:port, not 'h:kafka'"),
+        (("--kafka", "h:1", "--hive", "foo"), "hive.url: expected hive://"),
+    ],
+)
+def test_a_wrong_option_of_sample_is_not_called_a_mistake_of_a_map(
+    options: tuple[str, ...], said: str
+) -> None:
+    result = invoke("sample", "flights", *options)
+    assert result.exit_code == 78, result.output
+    assert "the command line has 1 mistake" in result.stderr and said in result.stderr
+    assert "correct the options" in result.stderr and "correct the map" not in result.stderr

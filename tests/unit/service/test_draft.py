@@ -703,3 +703,12 @@ def test_digits_of_csv_in_a_boolean_that_hive_has_are_booleans() -> None:
         text, service = _with_table([b"id,ok", b"1,1", b"2,0"], _in_hive(hive))
         assert service.tables[0].csv.booleans == booleans
         assert "2 decode" in text and "dead letter" not in text
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "rate"),
+    [(100, "10.0 records and 120 B a second"), (60_000, "60.0 records and 720 B an hour")],
+)
+def test_a_rate_of_less_than_a_record_a_second_is_told_for_an_hour(step_ms: int, rate: str) -> None:
+    text, _ = _drafted(*[{"id": 1000}] * 1_000, step_ms=step_ms)
+    assert f"about {rate}" in text, text
