@@ -75,7 +75,10 @@ def _arguments() -> argparse.Namespace:
         "--seed", type=int, help="of faults and load (default: a new one, which the report names)"
     )
     parser.add_argument(
-        "--peak", type=float, default=400, help="records a second at the load's peak (default 400)"
+        "--peak",
+        type=float,
+        default=400,
+        help="records a second at the load's peak (default 400); with --tables all the time",
     )
     parser.add_argument("--chapter", type=float, default=600, help="seconds between two checks (default 600)")
     parser.add_argument(
@@ -154,11 +157,16 @@ def _soak_many(
         kafka = stack.enter_context(KafkaBroker(folder / "kafka", BROKER, BROKER_HEAP_MB))
         hdfs = stack.enter_context(Hdfs(folder / "hdfs"))
         many = ManyTables(asked.tables, folder, random.Random(piece.seed), kafka, hdfs, piece.figures)
-        many.run(asked.hours * 3600, asked.peak, asked.chapter, taken, samples_file, piece.epoch_figures)
-        piece.seconds, piece.records = piece.figures["seconds"], piece.figures["records"]
-        piece.epochs, piece.checks = len(piece.epoch_figures), 1
-        pauses = [later.at - epoch.at for epoch, later in itertools.pairwise(piece.epoch_figures)]
-        piece.longest_without_an_epoch = round(max(pauses, default=0.0), 1)
+        try:
+            many.run(asked.hours * 3600, asked.peak, asked.chapter, taken, samples_file, piece.epoch_figures)
+            piece.checks = 1
+        finally:  # a run that has failed has figures, too
+            piece.seconds = taken[-1].at if taken else 0.0
+            in_epochs = sum(epoch.records for epoch in piece.epoch_figures)
+            piece.records = piece.figures.get("records", in_epochs)
+            piece.epochs = len(piece.epoch_figures)
+            pauses = [later.at - epoch.at for epoch, later in itertools.pairwise(piece.epoch_figures)]
+            piece.longest_without_an_epoch = round(max(pauses, default=0.0), 1)
 
 
 def _chapter(seconds: float, piece: Piece, faults: Faults, checks: Checks, peak: float) -> None:

@@ -248,7 +248,7 @@ class ManyTables:
         check_at = time.monotonic() + chapter
         while time.monotonic() < end:
             time.sleep(1)
-            assert run.alive, run.tail()
+            assert run.alive, f"the service has ended:\n{run.tail()}"
             session.sample()
             epochs = len(watch.epochs)
             watch.read_on()
