@@ -67,6 +67,7 @@ LONGEST = (
     "tests/simulation/test_simulation.py::test_every_promise_holds_after_every_schedule",
     "tests/integration/test_compaction.py",
     "tests/drills/test_driver_kills.py",
+    "tests/drills/test_table_life.py",
     "registry",
     "tests/drills/test_executor_kills.py",
     "yarn",
