@@ -46,6 +46,7 @@ class _Progress:
     - `waits`: whether partitions may have expired that could not be dropped at that time. `failed`: the listing failed.
     - `looks`: looks in Hive that are not recorded yet.
     - `absent`: the partitions that a look did not find, and when it began (Unix seconds).
+    - `retry_at`: when files whose deletion failed are tried again without a look in Hive (monotonic seconds).
     - `kept`, `refused` and `foreign`: why partitions stay, are still in Hive, or leave directories behind, as warnings.
     """
 
@@ -54,6 +55,7 @@ class _Progress:
     failed: bool = False
     looks: list[DroppedLooked] = field(default_factory=list)
     absent: dict[HivePartition, float] = field(default_factory=dict)
+    retry_at: float = 0.0
     refused: dict[HivePartition, str] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -120,8 +122,8 @@ class RunningRetention:
         return bool(before_ms) and progress.waits and since >= EXPIRY_SECONDS
 
     def _has_deletable(self, table: Table) -> bool:
-        if self._has_hive:
-            return False  # only a look says so
+        if self._has_hive or self._clock.monotonic() < self._of(table.name).retry_at:
+            return False  # with Hive, only a look says which
         state, now = table.owned.state, self._clock.epoch_ms() / 1000
         absent = never_in_hive(state)
         return any(each.partition in absent and is_over(each, now) for each in state.dropped)
@@ -166,6 +168,7 @@ class RunningRetention:
 
     def _delete(self, table: Table, progress: _Progress, removal: Removal) -> None:
         if removal.error is not None:
+            progress.retry_at = self._clock.monotonic() + RETRY_SECONDS
             log.warning(
                 "%s: files of dropped partitions are deleted later: %s",
                 table.name,

@@ -17,6 +17,7 @@ from kafka2hive.service.retention.expired import Expired
 from kafka2hive.service.run import retention
 from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
 from kafka2hive.service.tables.dropped import DroppedLooked
+from kafka2hive.storage.port import Denied
 from tests.harness.cli_ledger import local, wired
 from tests.harness.epoch_loop import AtOnce, Clock, HiveAnswers, Kafka, make_loop_and_tables
 from tests.harness.values import file_name
@@ -129,6 +130,31 @@ def test_without_hive_expired_partitions_are_deleted_a_day_after_they_were_recor
     assert days.present() == sorted(DAYS) and days.state.epoch <= epoch + 1
     days.plan(1)
     assert days.present() == [DAYS[2]] and days.lines == {}
+
+
+def test_without_hive_files_that_cannot_be_deleted_are_tried_again_a_minute_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days, tries = Days(tmp_path, WITHOUT_HIVE), list[int]()
+    restate(
+        days.table,
+        unregistered=tuple(HivePartition(NAME, day, f"{days.table.location}/{day}") for day in DAYS),
+    )
+    days.plan()
+
+    def fail(*_: Any) -> None:
+        tries.append(1)
+        raise Denied("no permission")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kafka2hive.ledger.retention._delete_files", fail)
+        days.plan(KEEP_SECONDS)
+        days.plan(RETRY_SECONDS - 1)
+        assert len(tries) == 1
+        days.plan(1)
+        assert len(tries) == 2
+    days.plan(RETRY_SECONDS)
+    assert days.present() == [DAYS[2]]
 
 
 def test_without_hive_partitions_that_hive_may_have_stay_and_are_a_warning(tmp_path: Path) -> None:
