@@ -18,7 +18,7 @@ from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, certificate_path, ledger_tag
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
 from kafka2hive.service.inspect.where import PartitionDrop, partition_drops
-from kafka2hive.service.tables.ledgers import ledger_tables, literal_rules, no_answer_about, unknown_tables
+from kafka2hive.service.tables.ledgers import ledger_tables, literal_rules, no_answer_about, require_table
 from kafka2hive.service.tables.read_through import expired_among, not_tracked, refuse_impossible
 from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.verify.files import changed_files
@@ -121,9 +121,7 @@ def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None
     try:
         view = look(files, paths)
     except NoLedger:
-        ledgers = {paths.table for paths in ledger_tables(wiring)}
-        for _, unknown in unknown_tables(wiring, [name.table], ledgers):
-            raise unknown from None
+        require_table(wiring, name.table, {paths.table for paths in ledger_tables(wiring)})
         if (rule := literal_rules(wiring).get(name.table)) is not None:
             if rule.completion is None:
                 raise not_tracked(name.table) from None

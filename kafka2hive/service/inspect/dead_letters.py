@@ -20,7 +20,7 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.inspect.where import OffsetPlace
-from kafka2hive.service.tables.ledgers import each_ledger, ledger_tables, readable, unknown_tables
+from kafka2hive.service.tables.ledgers import each_ledger, ledger_tables, readable, require_table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound
 
@@ -165,8 +165,8 @@ def _files(
     added to `expired` instead.
     """
     paths = ledger_tables(wiring)
-    for _, error in unknown_tables(wiring, [only] if only is not None else [], [p.table for p in paths]):
-        raise error
+    if only is not None:
+        require_table(wiring, only, [p.table for p in paths])
 
     def of_table(view: View) -> Iterator[tuple[str, DataFile]]:
         if view.state.service != wiring.map.service:

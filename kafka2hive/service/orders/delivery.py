@@ -38,7 +38,7 @@ from kafka2hive.service.orders.answers import answer_orders, change_for, find_re
 from kafka2hive.service.process import user_name
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.tables.condition import decode
-from kafka2hive.service.tables.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.tables.ledgers import ledger_tables, require_table
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -189,8 +189,7 @@ def _withdraw(
 def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
     """Return the paths of a table of this service that has a ledger. Raises ConfigError, and what reading the ledger raises."""
     present = {paths.table: paths for paths in ledger_tables(wiring)}
-    for _, error in unknown_tables(wiring, (table,), present):
-        raise error
+    require_table(wiring, table, present)
     if table not in present:
         raise ConfigError(
             "order.no_ledger",

@@ -18,7 +18,7 @@ from kafka2hive.model.paths.table_directory import reset_aside
 from kafka2hive.model.text import counted
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
-from kafka2hive.service.tables.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.tables.ledgers import ledger_tables, require_table
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -106,8 +106,7 @@ def _reset(
     paths = wiring.paths(request.table)
     unfinished = unfinished_reset(wiring.ports.files, paths)
     if unfinished is None:
-        for _, error in unknown_tables(wiring, (request.table,), tables):
-            raise error
+        require_table(wiring, request.table, tables)
         try:
             ownership = wiring.ownership_check(
                 take_over=request.take_over, is_stopped=stopped_by_its_run(wiring)

@@ -157,6 +157,18 @@ def unknown_tables(
     return [(name, no_such_table(name, known)) for name in sorted(set(named) - known)]
 
 
+def require_table(wiring: Wiring, name: str, present: Collection[str]) -> None:
+    """Raise ConfigError for an unknown table, ManualActionRequired (`ledger.vanished`) for one whose ledger is gone.
+
+    `present` are the tables with ledgers.
+    """
+    for _, error in (
+        *unknown_tables(wiring, (name,), present),
+        *vanished_ledgers(wiring, (name,), set(present)),
+    ):
+        raise error
+
+
 def no_such_table(name: str, known: Collection[str]) -> ConfigError:
     return ConfigError(
         "usage.no_such_table",

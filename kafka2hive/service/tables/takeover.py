@@ -16,7 +16,7 @@ from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.tables.hive_schemas import MapTables
-from kafka2hive.service.tables.ledgers import UnreadableLedger, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.tables.ledgers import UnreadableLedger, each_ledger, ledger_tables, require_table
 from kafka2hive.service.tables.registrar import RefusedByHive, register_now
 from kafka2hive.service.wiring import Wiring
 
@@ -28,10 +28,9 @@ T = TypeVar("T")
 
 
 def known_ledger(wiring: Wiring, table: str) -> LedgerPaths | None:
-    """Return the paths of a table's ledger, None if a table of the map has none yet. Raises ConfigError for an unknown table."""
+    """Return the paths of a table's ledger, None if a table of the map has none yet. Raises what require_table does."""
     ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
-    for _, error in unknown_tables(wiring, (table,), ledgers.keys()):
-        raise error
+    require_table(wiring, table, ledgers)
     return ledgers.get(table)
 
 

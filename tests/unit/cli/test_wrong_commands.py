@@ -166,3 +166,24 @@ def test_a_wrong_option_of_sample_is_not_called_a_mistake_of_a_map(
     assert result.exit_code == 78, result.output
     assert "the command line has 1 mistake" in result.stderr and said in result.stderr
     assert "correct the options" in result.stderr and "correct the map" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pause", "--table", TABLE),
+        ("dead-letters", "replay", "--table", TABLE),
+        ("dead-letters", "list", "--table", TABLE),
+        ("certificate", f"{TABLE}/dt=2013-01-02", "--wait", "1h"),
+        ("reset", "--table", TABLE, "--keep-data", "--yes", TABLE),
+    ],
+)
+def test_a_table_whose_ledger_is_gone_is_not_taken_for_a_new_one(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    service = pending_service(tmp_path)
+    (tmp_path / "kafka2hive").rename(tmp_path / "elsewhere")
+    before = tree(tmp_path)
+    result = invoke(*arguments, "-c", str(service.map))
+    assert result.exit_code == 76 and "[ledger.vanished]" in result.stderr, result.output
+    assert tree(tmp_path) == before
