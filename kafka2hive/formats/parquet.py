@@ -221,9 +221,8 @@ class ParquetReader:
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         file = self._file(_with_dictionary(self._footer))
-        for group in range(
-            self._footer.num_row_groups
-        ):  # pyarrow would keep the pages of all groups that it has read
+        for group in range(self._footer.num_row_groups):
+            # over all groups at once, pyarrow would keep the pages of those that it has read
             part = file.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False)
             yield from map(batch_in_microseconds, part)
 
