@@ -56,15 +56,15 @@ class Limits:
         int,
         Key(
             "Maximum number of files that one task writes at a time. Each table, and its dead letters, may have "
-            "one more, which waits for its footer. Each takes about 0.2 MB beyond `task_memory`.",
+            "one more, which waits for its footer. Each takes 0.2 MB, half within `task_memory`.",
             above=0,
         ),
     ] = 64
     task_memory_bytes: Annotated[
         Size,
         Key(
-            "Maximum memory that one task buffers over all its buckets, including the overhead of "
-            "arrays. Up to an eighth of it holds encoded, incomplete files.",
+            "Maximum memory that one task buffers over all its buckets, with the overhead of arrays and (up to "
+            "half of it) of open files. Up to an eighth of it holds encoded, incomplete files.",
             name="task_memory",
         ),
     ] = 256 * MIB

@@ -18,6 +18,8 @@ WRITE_ERRORS = (StorageError, TableError, pa.ArrowException)
 """Errors of a write that concern only the table whose rows are written."""
 WIDTH = 16
 """The number of threads that close files."""
+OPEN_FILE_BYTES = 128 * 1024
+"""About the memory of an open file besides rows: its buffer, and what Parquet's writer keeps for some 20 columns."""
 
 
 class Relievable(Protocol):
@@ -45,8 +47,9 @@ class Relievable(Protocol):
 class TaskLimits:
     """The limits of a task, over all of its writers.
 
-    `memory_bytes` bounds the sum of the buffered Arrow data and the encoded bytes that files hold in memory. `open_files`
-    bounds the number of open files. The writers keep `buffered_bytes` up to date: it is the sum over all of them.
+    `memory_bytes` bounds the sum of the buffered Arrow data, the encoded bytes that files hold in memory, and the overhead of
+    open files, which counts for at most half of it. `open_files` bounds the number of open files. The writers keep
+    `buffered_bytes` up to date: it is the sum over all of them.
     """
 
     def __init__(
@@ -75,12 +78,16 @@ class TaskLimits:
 
     def settle(self) -> None:
         """Write out the largest buffers until the memory is within its limit."""
-        while self.buffered_bytes > self.memory_bytes - self.held.total:
+        while self.buffered_bytes > self.memory_bytes - self.held.total - self._overhead():
             largest = max(self._writers, key=lambda writer: writer.buffered_bytes)
             try:
                 largest.relieve()
             except WRITE_ERRORS as error:
                 largest.fail(error)
+
+    def _overhead(self) -> int:
+        """Return the overhead of the open files. The other half of the memory is left for rows, however many files are open."""
+        return min(len(self._open) * OPEN_FILE_BYTES, self.memory_bytes // 2)
 
     def note_opening(self, writer: Relievable, bucket: int) -> None:
         """Note that a file of this bucket will be opened, and end the least recently used files beyond the limit."""

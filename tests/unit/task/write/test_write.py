@@ -19,7 +19,7 @@ from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from kafka2hive.task.write.bucket_split import split_by_bucket
 from kafka2hive.task.write.destination import Destination
-from kafka2hive.task.write.limits import WIDTH, TaskLimits
+from kafka2hive.task.write.limits import OPEN_FILE_BYTES, WIDTH, TaskLimits
 from kafka2hive.task.write.table_writer import TableWriter
 from kafka2hive.task.write.upload import StagedFile, UploadPlace
 from tests.harness.task_files import LEDGER, MemoryFiles, offsets, read_file
@@ -191,6 +191,23 @@ def test_arrays_of_a_few_rows_are_counted_with_what_they_need_besides_their_valu
     shared.closer.stop()
     assert table.rows * 20 * 8 < grown / 1.5, "their values are most of it: the test shows nothing"
     assert grown < 1.2 * 40 * 1024 * 1024
+
+
+def test_open_files_count_within_the_memory_and_leave_half_of_it_for_rows() -> None:
+    bound = 64 * OPEN_FILE_BYTES
+    shared = limits(memory=bound, open_files=100)
+    table = writer(MemoryFiles(), shared)
+    paths = [f"b={n}" for n in range(100)]
+    buffered = []
+    for start in range(0, 400_000, 4_000):
+        numbers = range(start, start + 4_000)
+        add(table, batch(list(numbers), "y" * 40), [number % 100 for number in numbers], paths)
+        buffered.append(table.buffered_bytes)
+    assert max(buffered) > 0.8 * bound, "before files are open, rows may take all of it"
+    assert 0.3 * bound < max(buffered[-20:]) <= bound // 2
+    table.finish()
+    assert sum(file.rows for file in table.results()) == 400_000
+    shared.closer.stop()
 
 
 class _Used(ctypes.Structure):
