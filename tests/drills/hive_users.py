@@ -6,9 +6,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from types import TracebackType
 
 from pyhive.exc import Error
+from pyhive.hive import Cursor
 from thrift.Thrift import TException
 
 from tests.drills.visible_counts import Counted, VisibleCounts
@@ -75,22 +77,22 @@ class HiveUsers:
 
     def _read(self, chance: random.Random) -> None:
         try:
-            connection = self._hive.connect()
-            cursor = connection.cursor()
-
-            def ask(statement: str) -> list[tuple[int | str, ...]]:
-                began = time.monotonic()
-                cursor.execute(statement)
-                rows: list[tuple[int | str, ...]] = cursor.fetchall()
-                self.longest = max(self.longest, time.monotonic() - began)
-                self.done["queries"] += 1
-                return rows
-
-            while not self._stop.is_set():
-                self._one_round(ask, chance)
-            connection.close()
+            with closing(self._hive.connect()) as connection:
+                self._read_on(connection.cursor(), chance)
         except (*FAILURES, AssertionError):
             self.wrong.append(traceback.format_exc()[-3000:])
+
+    def _read_on(self, cursor: Cursor, chance: random.Random) -> None:
+        def ask(statement: str) -> list[tuple[int | str, ...]]:
+            began = time.monotonic()
+            cursor.execute(statement)
+            rows: list[tuple[int | str, ...]] = cursor.fetchall()
+            self.longest = max(self.longest, time.monotonic() - began)
+            self.done["queries"] += 1
+            return rows
+
+        while not self._stop.is_set():
+            self._one_round(ask, chance)
 
     def _one_round(self, ask: Callable[[str], list[tuple[int | str, ...]]], chance: random.Random) -> None:
         floor = self._counts.floor()
