@@ -357,6 +357,22 @@ def test_an_outage_of_the_storage_holds_up_an_order_and_the_table_reads_on(
     assert (service.answer.files, service.answer.account.read) == (5, 26)
 
 
+def test_letters_that_must_be_alone_stay_so_after_an_outage(service: Service) -> None:
+    service.give()
+    service.kafka.ends[EARLY] += 1
+    epoch = service.plan()
+    assert epoch is not None
+    service.loop.on_failed(epoch.number, "a worker died")
+    service.tasks.failure = TableFailure("storage.unavailable", "a DataNode does not answer")
+    seen = []
+    for _ in range(3):
+        service.kafka.ends[EARLY] += 1
+        seen.append({(task.table, task.replay is not None) for task in service.dump()})
+        service.tasks.failure = None
+    letters, records = {(TABLE, True)}, {("air.early", False)}
+    assert seen == [letters, records, letters]
+
+
 def test_an_order_ends_if_the_storage_never_answers_for_a_file(service: Service) -> None:
     service.give()
     service.tasks.failure = TableFailure("storage.unavailable", "no DataNode has block 7")
