@@ -25,7 +25,7 @@ from tests.harness.task_files import (
 
 LIMIT = 24 * MIB
 BYTES = 64 * 1024  # of a record
-FEW, MANY = 20, 1_200  # records of each of four topic partitions: a fifth of the limit, and twelve times
+FEW, MANY = 20, 1_800  # records of each of four topic partitions: a fifth of the limit, and 18 times
 
 
 class MadeUp(Mapping[int, bytes]):
@@ -49,8 +49,8 @@ def test_a_task_holds_a_few_times_its_limit_whatever_it_reads(format: FileFormat
     few, many = peaks_of_tasks(format, FEW, MANY)
     held = many - few
     # not buffered: a chunk's messages, their values as a column, what the format encodes, what allocators keep for later
-    # measured for ORC: 189 MiB with the compiled library, 223 to 265 MiB without it
-    assert LIMIT < held < 12 * LIMIT < 4 * MANY * BYTES, f"{held / MIB:.0f} MiB"
+    # measured for ORC: 189 MiB with the compiled library; without it 234 to 303 MiB of 300 to 600 MiB that were read
+    assert LIMIT < held < 14 * LIMIT < 4 * MANY * BYTES, f"{held / MIB:.0f} MiB"
 
 
 def peaks_of_tasks(format: FileFormat, *counts: int) -> list[int]:
