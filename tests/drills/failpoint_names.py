@@ -57,10 +57,14 @@ SWEEPING = (
     *_both("sweeping a draft", "delete", SWEEP_DRAFT),
     *_both("sweeping an orphan", "delete", SWEEP_ORPHAN),
 )
+DEAD_DRAFT = "deleting a dead one's draft"
+# a draft is deleted once its certificate is in place; so each of the two needs a draft whose certificate is not
 CERTIFYING = (
     *_both("creating a certificate's draft", "create", CERTIFICATE_DRAFT),
-    *_both("deleting a dead one's draft", "delete", CERTIFICATE_DRAFT),
-    *_both("closing a certificate's draft", "close", CERTIFICATE_DRAFT),
+    Failpoint(f"{AFTER} {DEAD_DRAFT}", "delete", CERTIFICATE_DRAFT, AFTER),
+    Failpoint(f"{BEFORE} closing a certificate's draft", "close", CERTIFICATE_DRAFT, BEFORE),
+    Failpoint(f"{BEFORE} {DEAD_DRAFT}", "delete", CERTIFICATE_DRAFT, BEFORE),
+    Failpoint(f"{AFTER} closing a certificate's draft", "close", CERTIFICATE_DRAFT, AFTER),
     *_both(
         "renaming a certificate into place", "rename", r"in-progress -> .*/_kafka2hive_complete-[^/]*\.json$"
     ),
