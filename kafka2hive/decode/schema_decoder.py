@@ -24,9 +24,9 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
-from kafka2hive.decode.schemas.writers import SchemaInvalid, WriterSchemas
+from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
-from kafka2hive.model.writer_schema import SchemaId, WriterSchema
+from kafka2hive.model.writer_schema import SchemaId, SchemaInvalid, WriterSchema
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 MOST_READERS = 1000

@@ -10,6 +10,10 @@ SchemaId = int | str
 """A schema's number in the registry, or its GUID as text."""
 
 
+class SchemaInvalid(ValueError):
+    """The text of a schema is not a schema of its kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
     """A schema to which another schema refers by `name`: the type's name in Avro, the path of the import in Protobuf."""

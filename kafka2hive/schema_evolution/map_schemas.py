@@ -13,9 +13,8 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.protobuf import resolve as protobuf_resolve
 from kafka2hive.decode.schemas import avro as avro_parse
 from kafka2hive.decode.schemas import protobuf as protobuf_parse
-from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.model.writer_schema import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, SchemaInvalid, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
 
 

@@ -8,10 +8,9 @@ import pytest
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.schemas.avro import parse
-from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.errors import SchemaRegistryUnavailable
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaInvalid, WriterSchema
 from tests.contract.avro_cases import CHAIN, float64, logical, number, text
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes, record, written
 from tests.contract.decode_cases import Dead

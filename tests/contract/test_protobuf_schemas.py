@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.decode.schemas.protobuf import parse
-from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.model.writer_schema import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, SchemaInvalid, WriterSchema
 from tests.contract.avro_ways import outcomes
 from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_cases import number, sized, zigzag

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka2hive.decode.schemas.writers import SchemaInvalid
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaInvalid, WriterSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
-from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaInvalid, WriterSchema
 from kafka2hive.registry.lookup import Recent
 
 VARINT, FIXED64, LENGTH, START, END, FIXED32 = range(6)

@@ -5,15 +5,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, SchemaInvalid, WriterSchema
 
 if TYPE_CHECKING:
     from kafka2hive.decode.schemas.avro import AvroSchema
     from kafka2hive.decode.schemas.protobuf import ProtobufSchema
-
-
-class SchemaInvalid(ValueError):
-    """The text of a schema is not a schema of its kind."""
 
 
 class SchemaCheck(Protocol):

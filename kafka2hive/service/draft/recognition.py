@@ -14,10 +14,10 @@ from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS
 from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, indexed_heads, schema_ids
 from kafka2hive.decode.schemas.avro import Record, parse
-from kafka2hive.decode.schemas.writers import SchemaInvalid, WriterSchemas
+from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.text import counted
-from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaInvalid, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, envelope_row, protobuf_fields
 from kafka2hive.service.draft.change_log_columns import (
     PAYLOAD,

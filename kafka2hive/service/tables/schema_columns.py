@@ -11,7 +11,7 @@ from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.hive_types import is_wider
 from kafka2hive.model.snapshot import AddedColumn
-from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaInvalid, WriterSchema
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Clock
@@ -111,7 +111,6 @@ def schema_fields(
     """
     if (schema.kind, settings.format) == (AVRO, "avro"):
         from kafka2hive.decode.schemas.avro import parse
-        from kafka2hive.decode.schemas.writers import SchemaInvalid
         from kafka2hive.schema_evolution.fields import avro_fields
 
         try:
@@ -130,7 +129,6 @@ def _read_protobuf(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
 ) -> SchemaFields | None:
     from kafka2hive.decode.schemas.protobuf import parse
-    from kafka2hive.decode.schemas.writers import SchemaInvalid
     from kafka2hive.schema_evolution.fields import protobuf_fields
 
     try:
