@@ -245,7 +245,13 @@ class KafkaAdmin:
             if number:
                 self._metadata()
             wanted = {tp: specs[tp] for tp in waiting}
-            answers = offsets_of(self._admin(), wanted, seconds, self._leader_of, read_committed)
+            answers = offsets_of(
+                admin=self._admin(),
+                specs=wanted,
+                seconds=seconds,
+                leader_of=self._leader_of,
+                read_committed=read_committed,
+            )
             offsets |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             errors |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
             if number:  # librdkafka's first answer may come from metadata that is older than the topic

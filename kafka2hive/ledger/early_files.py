@@ -105,7 +105,11 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
         if child.path in lost:
             continue
         if name is not None and kind == "final" and name.ledger == ledger_tag(state.ledger_id):
-            listed.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
+            listed.append(
+                EarlyFile(
+                    epoch=name.epoch, task=name.task, uuid=name.uuid, path=child.path, length=child.length
+                )
+            )
         elif child.is_visible:
             foreign += 1  # readers see its rows now, but would not see them at the partition's home
     if len(listed) != early.files or foreign:

@@ -196,7 +196,13 @@ def keep_locations(
             refused[partition] = str(error)
         else:
             corrected.add(partition)
-    return LocationCheck(frozenset(right), frozenset(corrected), frozenset(put_back), refused, outage)
+    return LocationCheck(
+        right=frozenset(right),
+        corrected=frozenset(corrected),
+        put_back=frozenset(put_back),
+        refused=refused,
+        outage=outage,
+    )
 
 
 def _batches(partitions: Sequence[HivePartition]) -> Iterator[Sequence[HivePartition]]:

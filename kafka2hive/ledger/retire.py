@@ -77,7 +77,15 @@ def keep_places(
     Raises as `publish` does.
     """
     before = delete_retired(ports, owned, footer_of)
-    change, problems = _update(ports, owned, looks, keep_seconds, now, before.cleared, footer_of)
+    change, problems = _update(
+        ports=ports,
+        owned=owned,
+        looks=looks,
+        keep_seconds=keep_seconds,
+        now=now,
+        cleared=before.cleared,
+        footer_of=footer_of,
+    )
     deleted = before.files
     if change is not None:
         owned = publish(change)
@@ -210,7 +218,7 @@ def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Del
                 _refuse_changed_home(ports.files, owned, home, footer_of)
             mark = RetirementName(ledger_tag(owned.state.ledger_id), each.epoch)
             if mark.text not in {child.name for child in present}:
-                _put_mark(ports, each, mark, own, footer_of)
+                _put_mark(ports=ports, retired=each, mark=mark, own=own, footer_of=footer_of)
             if not own:
                 cleared.add(each.partition)
             deleted += sum(ports.concurrency.map(partial(_delete, ports), own[: MOST_DELETES - deleted]))

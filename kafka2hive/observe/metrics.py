@@ -238,7 +238,9 @@ class ServiceMetrics:
 
     def serve(self, host: str, port: int, page: Page | None = None) -> int:
         """Start the endpoint (see endpoint.serve) and return its port; `port` 0 takes any free one. Raises OSError."""
-        self._server = server = serve(host, port, self.registry, self.health, page)
+        self._server = server = serve(
+            host=host, port=port, registry=self.registry, health=self.health, page=page
+        )
         return int(server.server_address[1])
 
     def close(self) -> None:

@@ -129,7 +129,13 @@ def _reader(
 
         for batch in plans:
             for number in batch.column(0).to_pylist():
-                yield from workers.read_records(shares[number], task_attempt(), settings, report, whole)
+                yield from workers.read_records(
+                    share=shares[number],
+                    attempt=task_attempt(),
+                    settings=settings,
+                    tell=report,
+                    file_plan=whole,
+                )
 
     return read_records
 

@@ -174,7 +174,16 @@ def _sender(
 
         number = task_context().partitionId()
         share, first = shares[number], firsts[number]
-        return workers.send_rows(batches, share, whole, first, len(shares), task_attempt(), settings, report)
+        return workers.send_rows(
+            batches=batches,
+            share=share,
+            whole=whole,
+            first=first,
+            parts=len(shares),
+            attempt=task_attempt(),
+            settings=settings,
+            tell=report,
+        )
 
     return send_rows
 

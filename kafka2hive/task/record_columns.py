@@ -103,7 +103,7 @@ class RawKeyColumns:
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes) -> None:
         self._columns = [
-            (column.name, _text_column(column, zone, "key", "the key", changes)) for column in columns
+            (column.name, _text_column(column, zone, "key", "the key", changes=changes)) for column in columns
         ]
 
     def read(self, keys: pa.BinaryArray) -> ColumnValues:
@@ -152,7 +152,7 @@ class HeaderColumns:
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes) -> None:
         """`columns` must be taken from headers. Raises ValueError for a nested type."""
         self._columns = [
-            (c.name, c.path[0], _text_column(c, zone, "header", f"header {c.path[0]}", changes))
+            (c.name, c.path[0], _text_column(c, zone, "header", f"header {c.path[0]}", changes=changes))
             for c in columns
         ]
         self._names = {header for _, header, _ in self._columns}

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "kafka2hive"
 MOST_LINES = 400
 MOST_FOLDERS, MOST_MODULES = 55, 398
+MOST_POSITIONAL = 4
 NO_NAMES = {
     *("common", "shared", "utils", "util", "helpers", "helper", "misc", "manager"),
     *("found", "told", "there", "left", "said", "beside", "refused", "written", "registered", "parsed"),
@@ -56,6 +57,45 @@ def test_the_code_has_few_packages() -> None:
     own = [path for path in modules() if path.name != "__init__.py"]
     assert len(folders) <= MOST_FOLDERS
     assert len(own) <= MOST_MODULES
+
+
+def test_calls_with_many_arguments_name_them() -> None:
+    """Functions with `*args`, and those of other packages, are free."""
+    most = parameters_by_name()
+    long = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path, tree in modules().items()
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for name, positional in [called(call)]
+        if MOST_POSITIONAL < positional <= most.get(name, 0)
+    ]
+    assert long == []
+
+
+def parameters_by_name() -> dict[str, int]:
+    """Return for each name of a function or class of the package the most positional arguments that it takes."""
+    most: dict[str, int] = defaultdict(int)
+    for tree in modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                fields = sum(isinstance(each, ast.AnnAssign) for each in node.body)
+                inits = [e for e in node.body if isinstance(e, ast.FunctionDef) and e.name == "__init__"]
+                most[node.name] = max(
+                    most[node.name], *(len(e.args.args) - 1 for e in inits), 0 if inits else fields
+                )
+            elif isinstance(node, ast.FunctionDef):
+                most[node.name] = max(most[node.name], 0 if node.args.vararg else len(node.args.args))
+    return most
+
+
+def called(call: ast.Call) -> tuple[str, int]:
+    """Return the name of what is called, or bound by `partial`, and the number of its positional arguments."""
+    function, positional = call.func, [each for each in call.args if not isinstance(each, ast.Starred)]
+    if isinstance(function, ast.Name) and function.id == "partial" and positional:
+        function, *positional = positional
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name, len(positional)
 
 
 def folders_imported() -> dict[str, set[str]]:

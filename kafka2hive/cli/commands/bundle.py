@@ -81,7 +81,11 @@ def _pieces(service_map: "ServiceMap") -> "dict[str, Callable[[], str]]":
 
     def series() -> str:
         text = (
-            read_metrics(metrics.host, metrics.port, "", METRICS_SECONDS, MOST_METRICS) if metrics else None
+            read_metrics(
+                host=metrics.host, port=metrics.port, query="", seconds=METRICS_SECONDS, most=MOST_METRICS
+            )
+            if metrics
+            else None
         )
         return "no run of this map serves metrics on this machine\n" if text is None else text
 

@@ -57,4 +57,8 @@ def compact(
         show(json, color, document, partial(render_compact, request, result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
+    raise typer.Exit(
+        with_changes(
+            config=config, log_format=log_format, log_level=log_level, audit_log=audit_log, command=command
+        )
+    )

@@ -144,4 +144,8 @@ def replay(
         show_result(json, color, document, partial(render_replay, request, result))
         return 0
 
-    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
+    raise typer.Exit(
+        with_changes(
+            config=config, log_format=log_format, log_level=log_level, audit_log=audit_log, command=command
+        )
+    )

@@ -114,7 +114,11 @@ def init(
         show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
+    raise typer.Exit(
+        with_changes(
+            config=config, log_format=log_format, log_level=log_level, audit_log=audit_log, command=command
+        )
+    )
 
 
 def _look_up(

@@ -45,7 +45,17 @@ def pause(
     """Stop reading records into a table until it is resumed; a live run does it between two epochs."""
     from kafka2hive.ledger.inbox import PauseTable
 
-    _give_order(PauseTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
+    _give_order(
+        instruction=PauseTable(),
+        config=config,
+        table=table,
+        timeout=timeout,
+        json=json,
+        color=color,
+        log_format=log_format,
+        log_level=log_level,
+        audit_log=audit_log,
+    )
 
 
 def resume(
@@ -61,7 +71,17 @@ def resume(
     """Read records into a paused table again, from where it stopped."""
     from kafka2hive.ledger.inbox import ResumeTable
 
-    _give_order(ResumeTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
+    _give_order(
+        instruction=ResumeTable(),
+        config=config,
+        table=table,
+        timeout=timeout,
+        json=json,
+        color=color,
+        log_format=log_format,
+        log_level=log_level,
+        audit_log=audit_log,
+    )
 
 
 def _give_order(
@@ -89,4 +109,8 @@ def _give_order(
         show(json, color, document, partial(render_order, answer))
         return 0
 
-    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
+    raise typer.Exit(
+        with_changes(
+            config=config, log_format=log_format, log_level=log_level, audit_log=audit_log, command=command
+        )
+    )

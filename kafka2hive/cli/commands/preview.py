@@ -65,7 +65,8 @@ def preview(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        result = look(wiring, wiring.kafka(kafka_timeout, shared_timeout=True), table or (), records, first)
+        kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
+        result = look(wiring=wiring, kafka=kafka, wanted=table or (), records=records, place=first)
         show(
             json,
             color,

@@ -105,4 +105,8 @@ def recover(
         show(json, color, document, partial(render_recover, name, request, result, hive=hive))
         return int(result.exit_code)
 
-    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
+    raise typer.Exit(
+        with_changes(
+            config=config, log_format=log_format, log_level=log_level, audit_log=audit_log, command=command
+        )
+    )

@@ -75,7 +75,11 @@ def reset(
         show_reset(start_over(wiring, group, request, confirm), json)
         return 0
 
-    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
+    raise typer.Exit(
+        with_changes(
+            config=config, log_format=log_format, log_level=log_level, audit_log=audit_log, command=command
+        )
+    )
 
 
 def _check_options(

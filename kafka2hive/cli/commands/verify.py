@@ -54,7 +54,7 @@ def verify(
 
             settings = MapTables(wiring, metastore).settings
         with shown_progress(sys.stderr, color) as progress:
-            result = audit(wiring, request, kafka, metastore, settings, progress)
+            result = audit(wiring, request, kafka, metastore, settings=settings, progress=progress)
         name = service_map.service
         show(json, color, partial(verify_document, name, result), partial(render_verify, name, result))
         return int(result.exit_code)

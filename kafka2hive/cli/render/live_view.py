@@ -117,9 +117,9 @@ class TableList(Widget):
 
     def render(self) -> RenderableType:
         if not self.rows:
-            text = self.order.filter
-            return Text(f"no table has {text!r}" if text else "no table was read yet")
-        return tables(self.window, self.order, self._now(), self.size.width, self.rows[self._place].name)
+            return Text(f"no table has {text!r}" if (text := self.order.filter) else "no table was read yet")
+        name, width = self.rows[self._place].name, self.size.width
+        return tables(self.window, self.order, self._now(), width, selected=name)
 
     def move(self, by: int = 0, pages: int = 0) -> None:
         """Select the table `by` lines and `pages` pages further down."""

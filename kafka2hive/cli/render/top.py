@@ -83,7 +83,7 @@ def _column(
         number = value(row, now)
         return Text("-" if number is None else text(number), style if number else "")
 
-    return FigureColumn(title, width, rank, cell, _sort_key(value))
+    return FigureColumn(title=title, width=width, rank=rank, cell=cell, key=_sort_key(value))
 
 
 def _freshness(row: TopRow, now: float) -> float | None:
@@ -145,22 +145,24 @@ def _state(row: TopRow, now: float) -> Text:
 
 COLUMNS: tuple[FigureColumn, ...] = (
     FigureColumn(
-        "table",
-        0,
-        0,
-        _text_cell(lambda row, now: printable(row.name)),
-        lambda row, now: row.name,
-        False,
-        False,
+        title="table",
+        width=0,
+        rank=0,
+        cell=_text_cell(lambda row, now: printable(row.name)),
+        key=lambda row, now: row.name,
+        is_right=False,
+        is_descending=False,
     ),
-    FigureColumn("state", 0, 0, _state, _severity, is_right=False),
+    FigureColumn(title="state", width=0, rank=0, cell=_state, key=_severity, is_right=False),
     _column("lag", 8, 1, lambda row, now: None if row.lag is None else float(row.lag)),
-    _column("newest", 7, 2, _freshness, duration),
+    _column("newest", 7, 2, _freshness, text=duration),
     _column("rec/s", 8, 3, lambda row, now: row.rate.records if row.rate else None),
-    _column("MB/s", 6, 4, lambda row, now: row.rate.bytes if row.rate else None, lambda n: f"{n / 1e6:.2f}"),
+    _column(
+        "MB/s", 6, 4, lambda row, now: row.rate.bytes if row.rate else None, text=lambda n: f"{n / 1e6:.2f}"
+    ),
     _column("files", 5, 5, _pending_files, style="yellow"),
     _column("epoch", 7, 6, lambda row, now: float(row.table.view.state.epoch) if row.table else None),
-    _column("written", 7, 7, _last_epoch_age, duration),
+    _column("written", 7, 7, _last_epoch_age, text=duration),
     _column("dead", 7, 8, _dead_letters, style="yellow"),
     _column(
         "not in Hive",
@@ -174,7 +176,7 @@ COLUMNS: tuple[FigureColumn, ...] = (
     _column(
         "topic partitions", 16, 12, lambda r, now: len(r.table.view.state.positions) if r.table else None
     ),
-    _column("read", 7, 13, lambda r, now: now - r.read_at if r.read_at else None, duration),
+    _column("read", 7, 13, lambda r, now: now - r.read_at if r.read_at else None, text=duration),
 )
 MEANINGS = (
     ("state", "sorted by urgency: a table that needs a person comes first"),

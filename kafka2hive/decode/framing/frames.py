@@ -109,7 +109,9 @@ def indexed_heads(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[He
             yield head, places
             continue
         at = offsets[places] + head.length
-        unread = _Messages(places, at, at, offsets[places + 1], wire.indexes == "zigzag")
+        unread = _Messages(
+            places=places, starts=at, at=at, ends=offsets[places + 1], is_zigzag=wire.indexes == "zigzag"
+        )
         for indexes, part in _by_indexes(messages.raw, unread):
             length = 0 if indexes is None else head.length + part.bytes_read
             yield Head(head.schema_id, length, indexes or ()), part.places

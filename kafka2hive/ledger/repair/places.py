@@ -149,7 +149,9 @@ def _move(base: Snapshot, early: EarlyPartition, task: int) -> tuple[CompactionU
 def _order(file: DataFile) -> EarlyFile:
     parsed = DataFileName.parse(base_name(file.final))
     assert parsed is not None, "the rebuild lists only files with such names"
-    return EarlyFile(parsed[0].epoch, parsed[0].task, parsed[0].uuid, file.final, file.length)
+    return EarlyFile(
+        epoch=parsed[0].epoch, task=parsed[0].task, uuid=parsed[0].uuid, path=file.final, length=file.length
+    )
 
 
 def _is_early(file: DataFile) -> bool:

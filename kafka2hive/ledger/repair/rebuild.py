@@ -269,7 +269,7 @@ def rebuild(
         last = snapshot(epoch=epoch + 1, tasks=pending_tasks, starts=ends, before=base)
         visible = (_data_file(lost, f, -1, ()) for f in finals)
         last = placed_staged(last, visible, moves, lost.closes if lost.compacts else {})
-        last = with_rebuilt_places(last, lost.closes, lost.retired, () if final_tasks else moves, base)
+        last = with_rebuilt_places(last, lost.closes, lost.retired, () if final_tasks else moves, before=base)
     committed = sum(not f.final for task in tasks for f in task.every_file)
     return RebuiltSnapshots(base, last, tuple(unproven), sum(not f.final for f in files) - committed)
 

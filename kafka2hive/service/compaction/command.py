@@ -215,8 +215,10 @@ def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Anno
     if request.plan_only:
         planned = _plan(wiring, view.state, options, rule.completion.delay_seconds)
         return CompactResult(request.table, tuple(sorted(planned, key=lambda each: each.partition)))
-    owned = take_over(wiring, view.paths, rule.location, ownership, announce)
-    return _Compactor(wiring, in_hive.metastore, in_hive, rule, options, owned).run()
+    owned = take_over(wiring, view.paths, rule.location, ownership, announce=announce)
+    return _Compactor(
+        wiring=wiring, hive=in_hive.metastore, in_hive=in_hive, rule=rule, options=options, owned=owned
+    ).run()
 
 
 def _plan(
@@ -329,7 +331,9 @@ class _Compactor:
             self._owned = publish(self._wiring.ports, self._owned, change).owned
             return self._owned
 
-        kept = keep_places(self._wiring.ports, self._owned, self._rule, looks, publish_places)
+        kept = keep_places(
+            ports=self._wiring.ports, owned=self._owned, rule=self._rule, looks=looks, publish=publish_places
+        )
         return replace(
             result,
             retired=tuple(sorted({*result.retired, *retired})),

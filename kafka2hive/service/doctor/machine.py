@@ -50,7 +50,14 @@ def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Mac
     except OSError:
         room = None
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Machine(_versions(), soft, _available_memory(), temporary, room, installed_archive(environment))
+    return Machine(
+        versions=_versions(),
+        open_files=soft,
+        memory=_available_memory(),
+        temporary=temporary,
+        room=room,
+        archive=installed_archive(environment),
+    )
 
 
 def check_machine(machine: Machine, service_map: ServiceMap) -> list[Check]:

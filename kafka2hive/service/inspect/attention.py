@@ -72,7 +72,13 @@ def _of_error(table: str, error: Kafka2HiveError) -> Attention:
     stopped = error.exit_code is ExitCode.STOP
     headline = "Stopped: needs you" if stopped else "Unknown: its ledger cannot be read"
     urgency = Urgency.ACT if stopped else Urgency.FAILS
-    return Attention(table, urgency, headline, f"[{error.code}] {error.message}", error.remedy)
+    return Attention(
+        table=table,
+        urgency=urgency,
+        headline=headline,
+        detail=f"[{error.code}] {error.message}",
+        remedy=error.remedy,
+    )
 
 
 def _of_missing(one: NotBegun) -> Attention:
@@ -89,7 +95,13 @@ def _of_table(table: TableStatus, now: float, *, died: bool) -> Attention:
         who = f"paused by {state.paused.by} since {state.paused.since}"
         resume = f"`kafka2hive resume --table {table.name} -c MAP` resumes it"
         urgency = Urgency.NOTE if isinstance(table.state, Paused) else Urgency.BEHIND
-        return Attention(table.name, urgency, "Paused on purpose", f"{who}; {waiting}", resume)
+        return Attention(
+            table=table.name,
+            urgency=urgency,
+            headline="Paused on purpose",
+            detail=f"{who}; {waiting}",
+            remedy=resume,
+        )
     match table.state:
         case Repairing(by):
             return Attention(table.name, Urgency.NOTE, "Under repair", f"process {by} is repairing it")
@@ -113,10 +125,22 @@ def _trouble(table: str, state: object, last: LastOutcome | None) -> Attention |
             remedy = (
                 trouble.remedy or f"`kafka2hive recover --plan --table {table} -c MAP` shows what can be done"
             )
-            return Attention(table, Urgency.ACT, "Stopped: needs you", _text_of(trouble) + when, remedy)
+            return Attention(
+                table=table,
+                urgency=Urgency.ACT,
+                headline="Stopped: needs you",
+                detail=_text_of(trouble) + when,
+                remedy=remedy,
+            )
         case Retrying(trouble, next_try):
             headline = "Fails: the next run tries again" if when else f"Fails: retried at {next_try}"
-            return Attention(table, Urgency.FAILS, headline, _text_of(trouble) + when, trouble.remedy)
+            return Attention(
+                table=table,
+                urgency=Urgency.FAILS,
+                headline=headline,
+                detail=_text_of(trouble) + when,
+                remedy=trouble.remedy,
+            )
     return None
 
 
@@ -137,9 +161,17 @@ def _without_run(table: TableStatus, waiting: str, *, died: bool) -> Attention:
     start = "`kafka2hive run -c MAP` starts one"
     if died:
         text = f"the last run was killed or died; {waiting}"
-        return Attention(table.name, Urgency.FAILS, "No run is alive", text, start)
+        return Attention(
+            table=table.name, urgency=Urgency.FAILS, headline="No run is alive", detail=text, remedy=start
+        )
     urgency = Urgency.FINE if table.lag == 0 else Urgency.BEHIND
-    return Attention(table.name, urgency, "No run is alive", waiting, start if urgency else "")
+    return Attention(
+        table=table.name,
+        urgency=urgency,
+        headline="No run is alive",
+        detail=waiting,
+        remedy=start if urgency else "",
+    )
 
 
 def _served(table: TableStatus, waiting: str, now: float) -> Attention:
@@ -149,11 +181,17 @@ def _served(table: TableStatus, waiting: str, now: float) -> Attention:
     if table.lag and silent > LATE_SECONDS + (table.longest_interval or 0.0):
         text = f"{waiting}, and the newest epoch is {duration(silent)} old"
         remedy = "look at the run's log and its metrics `kafka2hive_lag_records`, `kafka2hive_last_epoch_timestamp_seconds`"
-        return Attention(table.name, Urgency.BEHIND, "Behind", text, remedy)
+        return Attention(
+            table=table.name, urgency=Urgency.BEHIND, headline="Behind", detail=text, remedy=remedy
+        )
     if notes := tuple(_notes(table, silent)):
         text = "; ".join(note for note, _ in notes)
         return Attention(
-            table.name, Urgency.NOTE, "Dumped, with a note", text, next((r for _, r in notes if r), "")
+            table=table.name,
+            urgency=Urgency.NOTE,
+            headline="Dumped, with a note",
+            detail=text,
+            remedy=next((r for _, r in notes if r), ""),
         )
     return Attention(table.name, Urgency.FINE, "Fine", waiting)
 

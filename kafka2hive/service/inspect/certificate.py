@@ -130,7 +130,9 @@ def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None
     if view.state.tracking is None:
         raise not_tracked(name.table)
     try:
-        return _Partition(wiring, view, name, view.state.tracking.since, metastore).report()
+        return _Partition(
+            wiring=wiring, view=view, name=name, tracked_since=view.state.tracking.since, metastore=metastore
+        ).report()
     except MetastoreUnavailable as error:
         raise error.to_error(f"{name}: {error}") from error
     except StorageError as error:

@@ -194,7 +194,14 @@ def report(
         _plans(wiring, kafka, worst) if scope.with_hive else ({}, "the page of a live run does not ask it")
     )
     details = wiring.side_by_side.map(
-        lambda table: _details(wiring, table, scope, places.get(table.name, ()), plans.get(table.name)), worst
+        lambda table: _details(
+            wiring=wiring,
+            table=table,
+            scope=scope,
+            places=places.get(table.name, ()),
+            plan=plans.get(table.name),
+        ),
+        worst,
     )
     return Report(
         service=wiring.map.service,

@@ -193,7 +193,9 @@ class _Page:
         for number, table in enumerate(self.report.tables):
             status = self.report.status_of(table.name)
             if status is not None:
-                yield sections(self.h, f"t{number}", table, status, attention[table.name])
+                yield sections(
+                    h=self.h, anchor=f"t{number}", table=table, status=status, attention=attention[table.name]
+                )
         more = len(self.report.status.tables) - len(self.report.tables)
         if more > 0:
             text = f"{counted(more, 'table')} with a ledger have no section: `--details N` shows more, `--table` selects some."

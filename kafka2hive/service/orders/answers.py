@@ -91,7 +91,14 @@ def change_for(
             return PauseUpdate(paused=None, orders=done, registered=registered)
         case GiveUpRegistration():
             try:
-                given_up = _given_up(order, order.instruction, owned, now, registered, refusals or {})
+                given_up = _given_up(
+                    order=order,
+                    named=order.instruction,
+                    owned=owned,
+                    now=now,
+                    registered=registered,
+                    refusals=refusals or {},
+                )
             except Kafka2HiveError as error:
                 return RegistrationUpdate(
                     orders=(_record(order, owned, now, str(error)),), registered=registered

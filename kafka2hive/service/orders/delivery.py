@@ -92,7 +92,9 @@ def give_order(
     paths = _known_table(wiring, table)
     service = wiring.map.service
     inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, service)
-    order = new_order(wiring.ports, service, table, user_name(), instruction)
+    order = new_order(
+        ports=wiring.ports, service=service, table=table, given_by=user_name(), instruction=instruction
+    )
     path = inbox.give(order)
     note(f"order {instruction.kind} for {table} is given: {path}")
     try:
@@ -125,7 +127,7 @@ def _await_answer(
                 with RepairHeartbeat(wiring) as heartbeat:
                     carry_out_waiting(wiring, paths, heartbeat.begin)
                 if isinstance(instruction, LongInstruction):
-                    _withdraw(wiring, inbox, paths, order, instruction)
+                    _withdraw(wiring=wiring, inbox=inbox, paths=paths, order=order, instruction=instruction)
             except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as error:
                 why_waiting = _reason_of_the_run(wiring, order) or error.message
                 note(f"waiting: {why_waiting}")

@@ -110,7 +110,9 @@ def recover(
     results, errors = apart(each_ledger(wiring, selected, work))
     kafka_error = None
     if planned:
-        plans, kafka_error = _plans(wiring, request, planned, kafka, repairs)
+        plans, kafka_error = _plans(
+            wiring=wiring, request=request, views=planned, kafka=kafka, repairs=repairs
+        )
         done, failures = apart(plans)
         results += done
         errors += failures
@@ -136,7 +138,10 @@ def _plans(
     )
     known = repairs if look.logs else None
     plans = (
-        attempt(view.paths.table, partial(planned_table, wiring, view, starts, request, known))
+        attempt(
+            view.paths.table,
+            partial(planned_table, wiring=wiring, view=view, starts=starts, request=request, repairs=known),
+        )
         for view in views
     )
     return chain.from_iterable(plans), look.error
@@ -252,4 +257,6 @@ def _refetch(wiring: Wiring, tables: MapTables, owned: OwnedLedger, lost: DataFi
         if lost.final in search.bounds:
             break
     bounds = search.bounds.get(lost.final)
-    return refetch_file(owned, lost, tables.settings, ports.clock.epoch_ms(), bounds)
+    return refetch_file(
+        owned=owned, lost=lost, settings=tables.settings, now_ms=ports.clock.epoch_ms(), bounds=bounds
+    )

@@ -115,7 +115,7 @@ def replay_service(
     settings = in_hive.tables.settings(request.table)
     rule = in_hive.tables.by_name[request.table].rule
     if request.plan_only:
-        replay = _Replay(wiring, request, settings, rule, paths)
+        replay = _Replay(wiring=wiring, request=request, settings=settings, rule=rule, paths=paths)
         view = look(wiring.ports.files, paths)
         replay.plan(view.state, view.directory, view.newest.pending)
         return replay.complete_result()
@@ -146,7 +146,9 @@ def _replay_here(
 ) -> ReplayResult:
     """Take the table over and replay its letters in this process. Raises OwnedByLiveRun before it changes anything."""
     rule = in_hive.tables.by_name[request.table].rule
-    replay = _Replay(wiring, request, settings, rule, wiring.paths(request.table))
+    replay = _Replay(
+        wiring=wiring, request=request, settings=settings, rule=rule, paths=wiring.paths(request.table)
+    )
     with RepairHeartbeat(wiring) as heartbeat:
         owned = replay.take_over(heartbeat.begin)
         owned = replay.publish_all(owned, in_hive.compare)
@@ -183,7 +185,7 @@ class _Replay:
         ownership = wiring.ownership_check(
             take_over=self.request.take_over, is_stopped=stopped_by_its_run(wiring)
         )
-        return take_over(wiring, self.paths, location, ownership, announce)
+        return take_over(wiring, self.paths, location, ownership, announce=announce)
 
     def plan(self, state: Snapshot, directory: str, pending: bool) -> None:
         """Decode all letters without writing. Files of a pending epoch are left out, because they may not be visible yet."""
@@ -259,5 +261,11 @@ class _Replay:
         self, index: int, letter_file: FileOfLetters, state: Snapshot, owned: OwnedLedger | None
     ) -> TablePart:
         now_ms = self.wiring.ports.clock.epoch_ms()
-        task = letter_file.task(state, owned, now_ms, self.request.reason or "", self.request.since_text)
+        task = letter_file.task(
+            state=state,
+            owned=owned,
+            planned_at_ms=now_ms,
+            reason=self.request.reason or "",
+            since=self.request.since_text,
+        )
         return TablePart(index=index, task=task, settings=self.settings)

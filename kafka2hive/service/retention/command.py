@@ -96,7 +96,7 @@ def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announ
             tuple(each.partition for each in view.state.dropped),
         )
     ownership = wiring.ownership_check(take_over=request.take_over)
-    owned = take_over(wiring, view.paths, rule.location, ownership, announce)
+    owned = take_over(wiring, view.paths, rule.location, ownership, announce=announce)
     return _drop(wiring, in_hive.metastore, rule, owned)
 
 

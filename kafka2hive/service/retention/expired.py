@@ -107,7 +107,9 @@ def _places_of_letters(wiring: Wiring, state: Snapshot) -> _Places:
     letters = wiring.map.dead_letters
     levels = tuple(column.name for column in DEAD_LETTER_PARTITIONS[1:])
     root = dead_letters_of(state.table)
-    return _Places(letters.table, letters.location, levels, dead_letter_ends(), root)
+    return _Places(
+        table=letters.table, location=letters.location, levels=levels, ends=dead_letter_ends(), root=root
+    )
 
 
 def _ended(wiring: Wiring, places: _Places, before_ms: int) -> list[tuple[int, HivePartition]]:
@@ -151,7 +153,13 @@ def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str])
         waits = (
             f"this ledger did not write {counted(len(foreign), 'file')} there, for example {foreign[0].path}"
         )
-    return ExpiredPartition(partition, len(data), sum(child.length for child in data), waits, len(foreign))
+    return ExpiredPartition(
+        partition=partition,
+        files=len(data),
+        length=sum(child.length for child in data),
+        waits=waits,
+        foreign=len(foreign),
+    )
 
 
 def _is_foreign(child: FileStatus, state: Snapshot) -> bool:

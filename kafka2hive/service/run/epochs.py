@@ -59,7 +59,7 @@ class InFlightEpoch:
             ranges[task.table] = (*ranges.get(task.table, ()), *task.ranges)
             bounds[task.table] = task.bounds
         replays = frozenset(task.table for task in tasks if task.replay is not None)
-        return InFlightEpoch(epoch, began, ranges, bounds, replays)
+        return InFlightEpoch(epoch=epoch, began=began, ranges=ranges, bounds=bounds, replays=replays)
 
     @property
     def tables(self) -> tuple[str, ...]:

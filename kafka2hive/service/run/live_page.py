@@ -50,7 +50,7 @@ class LivePage:
         try:
             kafka = self._wiring.kafka(_KAFKA_SECONDS, shared_timeout=True)
             epochs = tuple(self._run_epochs)
-            return page(report(self._wiring, kafka, SCOPE, epochs, self._heartbeats), self._redact)
+            return page(report(self._wiring, kafka, SCOPE, epochs, heartbeats=self._heartbeats), self._redact)
         except Kafka2HiveError as error:
             message, remedy = self._redact(error.message), self._redact(error.remedy)
             raise ServiceUnavailable(error.code, message, remedy) from None

@@ -259,7 +259,7 @@ class OwnedTables:
         owned = table.owned
         refusals = {**self._refusals_elsewhere, **table.hive.refusals}
         now = self._wiring.ports.clock.now()
-        change = change_for(order, owned.ledger, now, owned.registered, refusals, result)
+        change = change_for(order, owned.ledger, now, owned.registered, refusals=refusals, result=result)
         published = self._commit(table, owned, change)
         table.ownership = replace(owned, ledger=published.owned, registered=frozenset())
         self.completion.note_certificates(table)
@@ -286,7 +286,7 @@ class OwnedTables:
         """Do R9 every CLEANUP_EPOCHS epochs, so that a long run keeps its directories short and deletes orphans."""
         ledger, keep = table.owned.ledger, self._wiring.map.limits.keep_snapshots
         if ledger.state.epoch % CLEANUP_EPOCHS == 0:
-            clean_up(self._wiring.ports, ledger, table.location, keep, table.units_since)
+            clean_up(self._wiring.ports, ledger, table.location, keep, units_since=table.units_since)
 
     def newly_compared(self, table: Table) -> bool:
         """Return whether the ledger still lacks a comparison with Hive that this run has made."""

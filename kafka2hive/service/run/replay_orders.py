@@ -149,7 +149,12 @@ class Replays:
     ) -> _Work:
         letters = Letters(owned.state, running.through)
         return _Work(
-            order, instruction, owned.generation.number, running, self._new_search(owned, letters), letters
+            order=order,
+            instruction=instruction,
+            generation=owned.generation.number,
+            running=running,
+            search=self._new_search(owned, letters),
+            letters=letters,
         )
 
     def _new_search(self, owned: OwnedLedger, letters: Letters) -> Iterator[Letters]:
@@ -252,7 +257,13 @@ class Replays:
             if plans and (letters > BATCH_LETTERS or size > BATCH_BYTES):
                 break
             instruction = work.instruction
-            task = letter_file.task(owned.state, owned, now_ms, instruction.reason, instruction.since)
+            task = letter_file.task(
+                state=owned.state,
+                owned=owned,
+                planned_at_ms=now_ms,
+                reason=instruction.reason,
+                since=instruction.since,
+            )
             plans.append(TaskPlan(index, (task,)))
             work.in_flight[index] = letter_file.file
         return plans

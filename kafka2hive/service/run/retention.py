@@ -132,7 +132,13 @@ class RunningRetention:
         progress.listed_at = self._clock.monotonic()
         try:
             ledger = table.owned.ledger
-            expired = Expired.of(self._wiring, table.rule, ledger.state, ledger.certified, work.room)
+            expired = Expired.of(
+                wiring=self._wiring,
+                rule=table.rule,
+                state=ledger.state,
+                certified=ledger.certified,
+                most=work.room,
+            )
         except ServiceUnavailable as error:
             progress.failed = True
             progress.kept = (f"what has expired is not known: {error.message}",)

@@ -229,7 +229,13 @@ class TableSteps:
         def keep(table: Table) -> None:
             looks = self._looks.pop(table.name, Looks())
             publish = partial(self._publish_between_epochs, table)
-            kept = keep_places(self._wiring.ports, table.owned.ledger, table.rule, looks, publish)
+            kept = keep_places(
+                ports=self._wiring.ports,
+                owned=table.owned.ledger,
+                rule=table.rule,
+                looks=looks,
+                publish=publish,
+            )
             for problem in kept.problems:
                 log.warning("%s: %s", table.name, problem, extra=RECURRING)
 

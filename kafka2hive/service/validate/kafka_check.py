@@ -75,7 +75,11 @@ def check_kafka(kafka: Kafka, tables: Collection[MapTable], cluster: ClusterView
     logs = TopicLogs.of(kafka, [tp for topic in may_read for tp in cluster.topics[topic].topic_partitions()])
     for topic, readers in sorted(by_topic.items()):
         partitions = cluster.topics[topic].topic_partitions()
-        results: list[Result] = [_records(kafka, readers[0].name, partitions, settings[topic], logs)]
+        results: list[Result] = [
+            _records(
+                kafka=kafka, table=readers[0].name, partitions=partitions, settings=settings[topic], logs=logs
+            )
+        ]
         results += retention_warnings(topic, readers, settings[topic])
         checks += [Check("kafka", f"topic {topic}", result) for result in results]
     return checks

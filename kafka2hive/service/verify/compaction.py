@@ -94,7 +94,7 @@ def audit_units(
                     entry for f in written if f.final not in lost for entry in read_back(files, f, f.final)
                 ]
                 continue
-            if problem := _difference(files, unit, sources, written, plain):
+            if problem := _difference(files=files, unit=unit, sources=sources, written=written, plain=plain):
                 where = f"epoch {snapshot.epoch}, unit {unit.task}"
                 findings.append(Finding("verify.compacted", unit.partition.location, f"{where}: {problem}"))
     return findings

@@ -62,7 +62,9 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         replayed = {replayed_file.task: replayed_file.path for replayed_file in snapshot.replayed}
         for account in snapshot.accounts:
             if len(account.range):
-                empty = Unit(snapshot.epoch, account.task, {}, {}, snapshot.bounds)
+                empty = Unit(
+                    epoch=snapshot.epoch, task=account.task, accounts={}, topic_ids={}, bounds=snapshot.bounds
+                )
                 unit = by_task.setdefault(account.task, empty)
                 unit.accounts[account.range] = account.account
                 tp = account.range.topic_partition

@@ -237,7 +237,11 @@ class TableAudit:
             clock = self.wiring.ports.clock
             try:
                 result.findings += audit_registrations(
-                    history.finals, history.newest, self.metastore, clock, dropped_places(history.all)
+                    finals=history.finals,
+                    newest=history.newest,
+                    metastore=self.metastore,
+                    clock=clock,
+                    dropped=dropped_places(history.all),
                 )
             except MetastoreUnavailable as error:
                 result.no_answer.append(f"Hive: {error}")
