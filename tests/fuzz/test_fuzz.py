@@ -22,6 +22,7 @@ EXAMPLES = {
     "csv": 15,
     "rows": 15,
     "protobuf": 15,
+    "broker": 15,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
@@ -60,6 +61,9 @@ def test_twelve_thousand_damaged_records_came_through_the_decoders() -> None:
     assert count["csv messages that are rows"] > 1_250
     assert count["protobuf messages"] > 1_250
     assert count["protobuf messages that are rows"] > 250
+    assert count["damaged answers"] > 5
+    assert count["reads that were whole"] > 0
+    assert count["reads that failed the table (kafka.bad_msg)"] > 0
 
 
 def _worker(code: str) -> tuple[str, ...]:

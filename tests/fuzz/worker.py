@@ -24,6 +24,7 @@ TARGETS = {
     "csv": "csv",
     "rows": "rows",
     "protobuf": "protobuf",
+    "broker": "broker",
 }
 """Each target's module, imported only by the worker that needs it."""
 
