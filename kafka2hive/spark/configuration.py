@@ -18,6 +18,8 @@ WORKERS_DAEMON = "kafka2hive.spark.worker_daemon"
 LOGIN_KEYS = frozenset(
     {"spark.kerberos.principal", "spark.kerberos.keytab", "spark.yarn.principal", "spark.yarn.keytab"}
 )
+#: Without it, Spark ends an application that has lost 2 executors for each that it asked for, over months.
+EXECUTOR_FAILURES = {"spark.executor.failuresValidityInterval": "1h"}
 _LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
 
 
@@ -63,8 +65,10 @@ def launch_conf(options: SparkOptions, service: str) -> dict[str, str]:
     }
     if is_local(options.master):
         conf["spark.python.daemon.module"] = WORKERS_DAEMON
-    elif (user := hdfs_user()) is not None:
-        conf["spark.executorEnv.HADOOP_USER_NAME"] = user
+    else:
+        conf |= EXECUTOR_FAILURES
+        if (user := hdfs_user()) is not None:
+            conf["spark.executorEnv.HADOOP_USER_NAME"] = user
     if _LOOPBACK.match(options.master):
         conf["spark.driver.host"] = "127.0.0.1"
         conf["spark.driver.bindAddress"] = "127.0.0.1"

@@ -16,7 +16,7 @@ from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.yaml.document import SUBMITTED, SUBMITTED_FILES, SUBMITTED_VARIABLES, References
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.spark.configuration import LOGIN_KEYS, QUICK_JVM
+from kafka2hive.spark.configuration import EXECUTOR_FAILURES, LOGIN_KEYS, QUICK_JVM
 from kafka2hive.spark.pack import START
 
 FILES_DIRECTORY = "kafka2hive-files"
@@ -65,6 +65,7 @@ def submit_conf(submission: Submission) -> dict[str, str]:
         "spark.executor.memoryOverhead": f"{overhead}m",
         "spark.yarn.maxAppAttempts": "2",
         "spark.yarn.am.attemptFailuresValidityInterval": "1h",
+        **EXECUTOR_FAILURES,
     }
     archives = [f"{submission.pack}#{ENVIRONMENT}", f"{submission.files}#{FILES_DIRECTORY}"]
     fixed = {

@@ -91,6 +91,15 @@ def test_tasks_on_a_cluster_use_hdfs_as_the_drivers_user(
     assert key not in session_conf(SparkOptions(), "flights", tmp_path)
 
 
+@pytest.mark.parametrize("master", ["yarn", "spark://m:7077", "k8s://https://m"])
+def test_executors_lost_over_months_do_not_end_a_service(tmp_path: Path, master: str) -> None:
+    key = "spark.executor.failuresValidityInterval"
+    assert session_conf(SparkOptions(master=master), "flights", tmp_path)[key] == "1h"
+    own = SparkOptions(master=master, conf=((key, "1d"),))
+    assert session_conf(own, "flights", tmp_path)[key] == "1d"
+    assert key not in session_conf(SparkOptions(), "flights", tmp_path)
+
+
 def test_what_the_map_says_wins(tmp_path: Path) -> None:
     options = SparkOptions(conf=(("spark.ui.enabled", "true"), ("spark.task.maxFailures", "9")))
     conf = session_conf(options, "flights", tmp_path)

@@ -70,6 +70,7 @@ def test_the_defaults_are_those_of_the_page_about_memory() -> None:
     assert conf["spark.driver.memoryOverhead"] == "640m"
     assert conf["spark.executor.memoryOverhead"] == "768m"
     assert conf["spark.yarn.maxAppAttempts"] == "2"
+    assert conf["spark.executor.failuresValidityInterval"] == "1h"
     assert conf["spark.yarn.submit.waitAppCompletion"] == "false"
     assert conf["spark.yarn.dist.archives"] == "hdfs://n/p.tar.gz#environment,/t/f.zip#kafka2hive-files"
     for key in ("spark.yarn.appMasterEnv.PYSPARK_PYTHON", "spark.executorEnv.PYSPARK_PYTHON"):
