@@ -23,6 +23,7 @@ FILES_DIRECTORY = "kafka2hive-files"
 ENVIRONMENT = "environment"
 """The names of the two archives in the working directory of each container."""
 ARCHIVES = "spark.yarn.dist.archives"
+_TICKETS = "FILE:kafka2hive-tickets"
 _WORKER_MIB = 256
 _PYTHON = f"./{ENVIRONMENT}/{START}"
 
@@ -78,7 +79,7 @@ def submit_conf(submission: Submission) -> dict[str, str]:
     }
     if submission.request.attempts is not None:
         fixed["spark.yarn.maxAppAttempts"] = str(submission.request.attempts)
-    return defaults | spark_login(submission.map) | map_conf | fixed
+    return defaults | spark_login(submission.map) | ticket_caches(submission.map) | map_conf | fixed
 
 
 def spark_login(service_map: ServiceMap) -> dict[str, str]:
@@ -90,6 +91,17 @@ def spark_login(service_map: ServiceMap) -> dict[str, str]:
     if login is None or login.keytab is None or LOGIN_KEYS & dict(service_map.spark.conf).keys():
         return {}
     return {"spark.kerberos.principal": login.principal, "spark.kerberos.keytab": login.keytab}
+
+
+def ticket_caches(service_map: ServiceMap) -> dict[str, str]:
+    """Return the settings that put Kafka's tickets into the container's directory, empty if Kafka needs no keytab.
+
+    librdkafka calls `kinit`. Without them all services of one account of the node would share a ticket cache, and log in
+    with each other's principal.
+    """
+    if "sasl.kerberos.keytab" not in dict(service_map.kafka.properties):
+        return {}
+    return dict.fromkeys(("spark.yarn.appMasterEnv.KRB5CCNAME", "spark.executorEnv.KRB5CCNAME"), _TICKETS)
 
 
 def submit_command(submission: Submission, spark_home: Path, properties: Path | None) -> tuple[str, ...]:

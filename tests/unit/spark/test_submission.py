@@ -113,6 +113,16 @@ def test_yarn_is_asked_with_the_keytab_of_the_map_unless_the_map_names_another_l
     assert kerberised("{master: yarn, conf: {spark.yarn.keytab: my.keytab}}") == {"keytab": "my.keytab"}
 
 
+def test_tickets_for_kafka_are_in_the_container_and_not_in_a_cache_of_the_account() -> None:
+    caches = {"spark.yarn.appMasterEnv.KRB5CCNAME", "spark.executorEnv.KRB5CCNAME"}
+    gssapi = ", security.protocol: SASL_SSL"
+    for kafka, expected in (("", set()), (gssapi, caches), (f"{gssapi}, sasl.mechanisms: PLAIN", set())):
+        service_map = load_text(map_text(more=LOGIN, kafka=kafka), "maps/air.yaml", {})
+        conf = submit_conf(Submission(service_map, ORDER, "p", "f"))
+        assert {key for key in conf if "KRB5CCNAME" in key} == expected
+        assert {conf[key] for key in expected} <= {"FILE:kafka2hive-tickets"}
+
+
 def test_the_command_names_what_runs_and_the_map_where_it_will_be() -> None:
     order = SubmitRequest(
         pack="p", program="/k/main.py", queue="etl", attempts=5, arguments=("--once",), wait=True
