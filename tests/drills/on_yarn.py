@@ -1,17 +1,24 @@
-"""What the drills on YARN share: Spark's settings, and where the driver of an application is."""
+"""What the drills on YARN share: Spark's settings, who submits, and where the driver of an application is."""
+
+import sys
+from urllib.parse import urlsplit
 
 import psutil
+from hdfs_native import Client
 
+from tests.drills.executor_kills import Target
 from tests.drills.spark_workers import command_holds
 from tests.harness.sessions import is_java
 from tests.services.spark_standalone import SPARK_HOME
 from tests.services.yarn import Yarn
 
+USER = "analyst"
 EXECUTORS = {
     "spark.executor.instances": "2",
     "spark.executor.cores": "1",
     "spark.executor.memory": "512m",
     "spark.executor.memoryOverhead": "768m",
+    "spark.executor.maxNumFailures": "1000",  # a drill kills more in an hour than any cluster
     "spark.scheduler.minRegisteredResourcesRatio": "0",  # begin with the first executor
 }
 ONE_EXECUTOR = {"spark.executor.instances": "1"}
@@ -26,12 +33,36 @@ JARS = {"spark.yarn.jars": f"local:{SPARK_HOME}/jars/*"}
 # an application master that fails before there is a Spark was seen to hang for minutes
 ATTEMPT_SECONDS = 900.0
 _MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
+_MASTER_OF_CLIENT = "org.apache.spark.deploy.yarn.ExecutorLauncher"
 _EXECUTOR = "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
+
+
+def submitter(yarn: Yarn) -> dict[str, str]:
+    """The environment of a user of this cluster, whom no account of this machine is."""
+    return {
+        "HADOOP_CONF_DIR": str(yarn.conf),
+        "HADOOP_USER_NAME": USER,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def owners(files: Client, target: Target) -> set[str]:
+    """Whose the tables' files and directories are."""
+    places = (urlsplit(target.scenario.location(table)).path for table in target.scenario.tables)
+    return {str(found.owner) for place in places for found in files.list_status(place, True)}
 
 
 def application_masters(yarn: Yarn) -> list[psutil.Process]:
     """JVMs with the driver in cluster mode."""
     return [found for found in yarn.containers() if is_java(found) and command_holds(found, _MASTER)]
+
+
+def client_masters(yarn: Yarn) -> list[psutil.Process]:
+    """JVMs of application masters in client mode, where the driver is elsewhere."""
+    return [
+        found for found in yarn.containers() if is_java(found) and command_holds(found, _MASTER_OF_CLIENT)
+    ]
 
 
 def drivers(yarn: Yarn) -> list[psutil.Process]:

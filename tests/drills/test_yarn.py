@@ -4,15 +4,12 @@ The memory of executors and drivers is what docs/cluster.md tells, and YARN kill
 """
 
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from hdfs_native import Client
 
 from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
@@ -24,7 +21,10 @@ from tests.drills.on_yarn import (
     JARS,
     LOOPBACK,
     ONE_EXECUTOR,
+    USER,
     application_masters,
+    owners,
+    submitter,
 )
 from tests.drills.spark_workers import kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
@@ -34,7 +34,6 @@ from tests.services.jvm import OPTIONS
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.yarn import Yarn
 
-USER = "analyst"
 EPOCH_RECORDS = 4_000
 
 
@@ -44,22 +43,6 @@ def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs, form: Form) -> It
     options, folder = form.pick(OPTIONS, ()), tmp_path_factory.mktemp("yarn")
     with Yarn(folder, hdfs.site_properties, memory_mb=5120, java_options=options) as cluster:
         yield cluster
-
-
-def submitter(yarn: Yarn) -> dict[str, str]:
-    """The environment of a user of this cluster, whom no account of this machine is."""
-    return {
-        "HADOOP_CONF_DIR": str(yarn.conf),
-        "HADOOP_USER_NAME": USER,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-
-
-def owners(files: Client, target: Target) -> set[str]:
-    """Whose the tables' files and directories are."""
-    places = (urlsplit(target.scenario.location(table)).path for table in target.scenario.tables)
-    return {str(found.owner) for place in places for found in files.list_status(place, True)}
 
 
 def strike_in_client_mode(

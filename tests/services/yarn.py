@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -18,18 +19,15 @@ from tests.services.service_process import ServiceProcess
 _SERVER = "org.apache.hadoop.yarn.server"
 _OPENED = ("lang", "util", "io", "net", "nio", "util.concurrent", "lang.reflect")
 _QUEUE = "yarn.scheduler.capacity"
-_CAPACITY = {
-    f"{_QUEUE}.root.queues": "default",
-    f"{_QUEUE}.root.default.capacity": "100",
-    f"{_QUEUE}.maximum-am-resource-percent": "0.8",
-}
 
 
 class Yarn(Service):
     """ResourceManager and `nodes` NodeManagers of `memory_mb` over an HDFS, given by its `site_properties`.
 
-    Containers run as the user of the tests, and are killed when they use more memory than they asked for. `java_options`
-    are those of every JVM in a container, `server_options` those of the servers; `own`: more properties of its site file.
+    Node 2 is `127.0.0.2`, and so on: for Spark they are several hosts. Containers run as the user of the tests, and are
+    killed when they use more memory than they asked for. `java_options` are those of every JVM in a container,
+    `server_options` those of the servers; `own`: more properties of its site file; `queues`: each one's share in percent,
+    which it may exceed while others need nothing.
     """
 
     def __init__(
@@ -41,7 +39,9 @@ class Yarn(Service):
         java_options: Sequence[str] = (),
         server_options: Sequence[str] = (),
         own: Mapping[str, str] | None = None,
+        queues: Mapping[str, int] = MappingProxyType({"default": 100}),
     ) -> None:
+        self._queues = dict(queues)
         self._site_properties = dict(site_properties)
         self._server_options = tuple(server_options)
         self._own = dict(own or {})
@@ -150,23 +150,24 @@ class Yarn(Service):
         }
         self._write(self.folder, cluster)
         self.resourcemanager.command = self._java(self.folder, 384, "resourcemanager.ResourceManager")
-        for node in self.nodemanagers:
+        for number, node in enumerate(self.nodemanagers, 1):
             folder = node.output.parent
-            self._write(folder, cluster | self._node(folder, [ports.pop() for _ in range(4)]))
+            own = self._node(folder, f"127.0.0.{number}", [ports.pop() for _ in range(4)])
+            self._write(folder, cluster | own)
             node.env["JAVA_HOME"] = str(Path(java()).resolve().parent.parent)  # of the containers
             if self._java_options:
                 node.env["JDK_JAVA_OPTIONS"] = self._java_options
             node.command = self._java(folder, 256, "nodemanager.NodeManager")
 
-    def _node(self, folder: Path, ports: list[int]) -> dict[str, str]:
+    def _node(self, folder: Path, host: str, ports: list[int]) -> dict[str, str]:
         rpc, localizer, web, collector = ports
         return {
-            "yarn.nodemanager.hostname": "127.0.0.1",
-            "yarn.nodemanager.bind-host": "127.0.0.1",
-            "yarn.nodemanager.address": f"127.0.0.1:{rpc}",
-            "yarn.nodemanager.localizer.address": f"127.0.0.1:{localizer}",
-            "yarn.nodemanager.webapp.address": f"127.0.0.1:{web}",
-            "yarn.nodemanager.collector-service.address": f"127.0.0.1:{collector}",
+            "yarn.nodemanager.hostname": host,
+            "yarn.nodemanager.bind-host": host,
+            "yarn.nodemanager.address": f"{host}:{rpc}",
+            "yarn.nodemanager.localizer.address": f"{host}:{localizer}",
+            "yarn.nodemanager.webapp.address": f"{host}:{web}",
+            "yarn.nodemanager.collector-service.address": f"{host}:{collector}",
             "yarn.nodemanager.local-dirs": f"{folder}/local",
             "yarn.nodemanager.log-dirs": f"{folder}/log",
             "yarn.nodemanager.resource.memory-mb": str(self._memory_mb),
@@ -184,7 +185,7 @@ class Yarn(Service):
         write_site(conf / "core-site.xml", {**self._site_properties, "hadoop.tmp.dir": f"{folder}/tmp"})
         write_site(conf / "hdfs-site.xml", self._site_properties)
         write_site(conf / "yarn-site.xml", yarn)
-        write_site(conf / "capacity-scheduler.xml", _CAPACITY)
+        write_site(conf / "capacity-scheduler.xml", _capacities(self._queues))
         (conf / "log4j.properties").write_text(LOGGING)
 
     def _java(self, folder: Path, heap_mb: int, main: str) -> list[str]:
@@ -205,3 +206,13 @@ class Yarn(Service):
         if not self.resourcemanager.is_running:
             self.resourcemanager.wait_until(lambda: False)  # raises with its output
         return self.active_nodes() == len(self.nodemanagers)
+
+
+def _capacities(queues: Mapping[str, int]) -> dict[str, str]:
+    """Of the capacity scheduler: one user may have the whole of a queue, and a queue the whole cluster."""
+    return {
+        f"{_QUEUE}.maximum-am-resource-percent": "0.8",
+        f"{_QUEUE}.root.queues": ",".join(queues),
+        **{f"{_QUEUE}.root.{name}.capacity": str(share) for name, share in queues.items()},
+        **{f"{_QUEUE}.root.{name}.user-limit-factor": "100" for name in queues},
+    }
