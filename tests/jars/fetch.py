@@ -1,8 +1,9 @@
 """Fetch the jars of the real services that the integration tests start.
 
-Each `NAME.gav` beside this file lists a whole class path; Maven copies it to `.cache/jars/NAME`. A stamp with the
-list's checksum makes a second call cost nothing; a changed list replaces the directory. Only the standard library
-is used, so that any Python runs it.
+Each `NAME.gav` beside this file lists a whole class path, which is copied to `.cache/jars/NAME`: from Maven's local
+repository if an earlier checkout has left all of it there, otherwise by Maven. A stamp with the list's checksum makes a
+second call cost nothing; a changed list replaces the directory. Only the standard library is used, so that any Python
+runs it.
 
     python tests/jars/fetch.py           fetch what is missing
     python tests/jars/fetch.py --check   exit 1 when something is missing, fetch nothing
@@ -24,6 +25,7 @@ from xml.sax.saxutils import escape
 LISTS = Path(__file__).resolve().parent
 CACHE = LISTS.parent.parent / ".cache" / "jars"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+LOCAL_REPOSITORY = Path.home() / ".m2" / "repository"
 ATTEMPTS = 4
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the CPU seconds of a run of seconds
 
@@ -78,6 +80,26 @@ def stubs(gav: Path, work: Path) -> str:
     return f"<modules>{''.join(names)}</modules>" if names else ""
 
 
+def local_file(group: str, artifact: str, version: str) -> Path:
+    """Where Maven keeps this file once it has fetched it."""
+    name, *file = artifact.split(":")
+    kind, classifier = (file[0], f"-{file[1]}") if file else ("jar", "")
+    folder = LOCAL_REPOSITORY / group.replace(".", "/") / name / version
+    return folder / f"{name}-{version}{classifier}.{kind}"
+
+
+def copy_local(wanted: list[tuple[str, str, str]], lib: Path) -> bool:
+    """Copy the artifacts that Maven has kept, without a JVM; say whether all were there."""
+    files = [local_file(*one) for one in wanted]
+    if not all(file.is_file() for file in files):
+        return False
+    shutil.rmtree(lib, ignore_errors=True)
+    lib.mkdir()
+    for file in files:
+        shutil.copyfile(file, lib / file.name)
+    return True
+
+
 def unpack(lib: Path) -> None:
     """Put the jars of each tar.gz beside the others, without its folders."""
     for packed in lib.glob("*.tar.gz"):
@@ -102,23 +124,8 @@ def fetch(gav: Path) -> None:
     started = time.monotonic()
     work = CACHE / f"{gav.stem}.partial"
     work.mkdir(parents=True, exist_ok=True)
-    (work / "pom.xml").write_text(pom(gav.stem, wanted, stubs(gav, work)))
-    print(f"setup: fetching {len(wanted)} jars of {gav.stem} with Maven", flush=True)
-    command = ["mvn", "-q", "-B", "-f", str(work / "pom.xml"), PLUGIN, f"-DoutputDirectory={work / 'lib'}"]
-    environment = {**os.environ, "MAVEN_OPTS": f"{QUICK_JVM} {os.environ.get('MAVEN_OPTS', '')}"}
-    for attempt in range(1, ATTEMPTS + 1):
-        answer = subprocess.run(command, capture_output=True, text=True, env=environment)
-        if answer.returncode == 0 and len(list((work / "lib").iterdir())) == len(wanted):
-            break
-        reason = next(
-            (line for line in answer.stdout.splitlines() if "ERROR" in line), "not every jar arrived"
-        )
-        print(f"setup: Maven failed (attempt {attempt} of {ATTEMPTS}): {reason}", flush=True)
-        command = [part for part in command if part != "-U"] + ["-U"]  # ask again for what was not found
-        time.sleep(3 * attempt)
-    else:
-        print(answer.stdout[-4000:] + answer.stderr[-4000:], file=sys.stderr)
-        raise SystemExit(69)
+    if not copy_local(wanted, work / "lib"):
+        fetch_with_maven(gav, wanted, work)
     unpack(work / "lib")
     shutil.rmtree(CACHE / gav.stem, ignore_errors=True)
     (work / "lib" / "COMPLETE").write_text(_checksum(gav))
@@ -129,6 +136,26 @@ def fetch(gav: Path) -> None:
         f"setup: {gav.stem}: {len(wanted)} jars, {size:.0f} MB, in {time.monotonic() - started:.0f} s",
         flush=True,
     )
+
+
+def fetch_with_maven(gav: Path, wanted: list[tuple[str, str, str]], work: Path) -> None:
+    """Have Maven copy the artifacts to `lib` in the working directory. Raises SystemExit(69)."""
+    (work / "pom.xml").write_text(pom(gav.stem, wanted, stubs(gav, work)))
+    print(f"setup: fetching {len(wanted)} jars of {gav.stem} with Maven", flush=True)
+    command = ["mvn", "-q", "-B", "-f", str(work / "pom.xml"), PLUGIN, f"-DoutputDirectory={work / 'lib'}"]
+    environment = {**os.environ, "MAVEN_OPTS": f"{QUICK_JVM} {os.environ.get('MAVEN_OPTS', '')}"}
+    for attempt in range(1, ATTEMPTS + 1):
+        answer = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if answer.returncode == 0 and len(list((work / "lib").iterdir())) == len(wanted):
+            return
+        reason = next(
+            (line for line in answer.stdout.splitlines() if "ERROR" in line), "not every jar arrived"
+        )
+        print(f"setup: Maven failed (attempt {attempt} of {ATTEMPTS}): {reason}", flush=True)
+        command = [part for part in command if part != "-U"] + ["-U"]  # ask again for what was not found
+        time.sleep(3 * attempt)
+    print(answer.stdout[-4000:] + answer.stderr[-4000:], file=sys.stderr)
+    raise SystemExit(69)
 
 
 def _checksum(gav: Path) -> str:
