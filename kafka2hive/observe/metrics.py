@@ -132,6 +132,9 @@ class ServiceMetrics:
         self._refused_topics = self._gauge(
             "topics_refused", "Topics that the map's patterns match and no table reads: alert"
         )
+        self._lineage = self._counter(
+            "lineage_events_total", "OpenLineage events that the server took, and events dropped", "outcome"
+        )
         self._epochs = self._counter("epochs_total", "Epochs of the service that were published")
         self._last = self._gauge(
             "last_epoch_timestamp_seconds",
@@ -235,6 +238,10 @@ class ServiceMetrics:
     def observe_refused_topics(self, topics: int) -> None:
         """Set the number of topics that a pattern matches and no table reads."""
         self._refused_topics.set(topics)
+
+    def observe_lineage(self, outcome: str, events: int) -> None:
+        """Count events for the lineage server; `outcome`: `sent` or `dropped`."""
+        self._lineage.labels(outcome).inc(events)
 
     def serve(self, host: str, port: int, page: Page | None = None) -> int:
         """Start the endpoint (see endpoint.serve) and return its port; `port` 0 takes any free one. Raises OSError."""

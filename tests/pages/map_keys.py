@@ -27,7 +27,14 @@ from kafka2hive.config.keys.declaration import (
     further_keys,
     marks,
 )
-from kafka2hive.config.keys.service import DeadLetterOptions, Limits, MapKeys, Metrics, SparkOptions
+from kafka2hive.config.keys.service import (
+    DeadLetterOptions,
+    Limits,
+    LineageOptions,
+    MapKeys,
+    Metrics,
+    SparkOptions,
+)
 from kafka2hive.config.keys.source import (
     ChangeLogKeys,
     CsvOptions,
@@ -53,6 +60,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "limits": (Limits, None),
     "dead_letters": (DeadLetterOptions, None),
     "metrics": (Metrics, None),
+    "lineage": (LineageOptions, None),
     "table": (TableKeys, TableOptions),
     "column": (NamedColumnKeys, None),
     "table options": (TableOptions, None),

@@ -20,6 +20,7 @@ ENVIRON = {
     "KAFKA_PASSWORD": "p",
     "HIVE_PASSWORD": "h",
     "REGISTRY_PASSWORD": "r",
+    "LINEAGE_TOKEN": "l",
 }
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -12,6 +12,7 @@ from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.config.keys import Bucketing, BucketTime, Flush, ServiceMap, TableRule
 from kafka2hive.config.keys.librdkafka import is_sensitive
 from kafka2hive.config.native_library import DecoderInUse
+from kafka2hive.config.yaml.document import SECRETS
 from kafka2hive.config.yaml.problems import MapProblem
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.text import counted, size
@@ -73,7 +74,7 @@ def map_values(service: ServiceMap) -> dict[str, object]:
             name: REDACTED if name in service.secret_keys or is_sensitive(name) else value
             for name, value in plain[section][key]
         }
-    for section, key in (("hive", "password"), ("registry", "password"), ("registry", "token")):
+    for section, key in SECRETS:
         if plain[section] and plain[section][key] is not None:
             plain[section][key] = REDACTED
     plain["secret_keys"] = sorted(service.secret_keys)

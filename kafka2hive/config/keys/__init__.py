@@ -17,6 +17,7 @@ from kafka2hive.config.keys.connections import RegistryOptions as RegistryOption
 from kafka2hive.config.keys.connections import StorageOptions as StorageOptions
 from kafka2hive.config.keys.service import DeadLetterOptions as DeadLetterOptions
 from kafka2hive.config.keys.service import Limits as Limits
+from kafka2hive.config.keys.service import LineageOptions as LineageOptions
 from kafka2hive.config.keys.service import Metrics as Metrics
 from kafka2hive.config.keys.service import ServiceMap as ServiceMap
 from kafka2hive.config.keys.service import SparkOptions as SparkOptions

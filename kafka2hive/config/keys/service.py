@@ -138,6 +138,34 @@ class Metrics:
     ] = True
 
 
+@dataclass(frozen=True, slots=True)
+class LineageOptions:
+    """A server that takes OpenLineage events over HTTP. References in it are already resolved; its token is never printed."""
+
+    url: Annotated[
+        Text,
+        Key("`http(s)://host:port[/path]`; events are posted to `<url>/api/v1/lineage`."),
+    ]
+    token: Annotated[str | None, Key("Bearer token; best as `${NAME}` or `file:/path`.")] = field(
+        default=None, repr=False
+    )
+    ca_file: Annotated[
+        str | None,
+        Key(
+            "PEM file of the authorities to trust with https.", written="local path", otherwise="the system's"
+        ),
+    ] = None
+    namespace: Annotated[Text, Key("OpenLineage's namespace of the service's jobs.")] = "kafka2hive"
+    hive_namespace: Annotated[
+        str | None,
+        Key(
+            "OpenLineage's namespace of the Hive tables; `hive://host:port` of the metastore, if Spark or Hive "
+            "report to the same server.",
+            otherwise="`hive://host:port` of `hive.url`",
+        ),
+    ] = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceKeys:
     """The keys that a map's text and its values have in common."""
@@ -172,6 +200,9 @@ class ServiceKeys:
         DeadLetterOptions, Key("The service's dead-letter table, [below](#dead_letters).")
     ] = DeadLetterOptions(UNSET, UNSET)
     metrics: Annotated[Metrics, Key("Prometheus endpoint, [below](#metrics).")] = Metrics()
+    lineage: Annotated[
+        LineageOptions | None, Key("Server for [OpenLineage](#lineage) events, [below](#lineage).")
+    ] = None
     run_directory: Annotated[
         str,
         Key(
@@ -228,4 +259,6 @@ class ServiceMap(ServiceKeys):
         """The values that no log line and no page may show."""
         values = [value for key, value in self.properties if key in self.secret_keys]
         registry = () if self.registry is None else (self.registry.password, self.registry.token)
-        return tuple(v for v in (*values, self.hive.password if self.hive else None, *registry) if v)
+        hive = None if self.hive is None else self.hive.password
+        lineage = None if self.lineage is None else self.lineage.token
+        return tuple(v for v in (*values, hive, *registry, lineage) if v)

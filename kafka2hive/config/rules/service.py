@@ -1,4 +1,4 @@
-"""The rules of the map's sections other than tables and registry: Kafka, storage, Hive, Kerberos, Spark, dead letters."""
+"""The rules of the map's sections other than tables and registry: Kafka, storage, Hive, Kerberos, Spark, and so on."""
 
 import posixpath
 import re
@@ -21,7 +21,7 @@ from kafka2hive.config.keys.librdkafka import (
     fault_of_value,
     is_property,
 )
-from kafka2hive.config.keys.service import DeadLetterOptions, SparkOptions
+from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, SparkOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.config.yaml.shape import MapSections
 from kafka2hive.model.paths.ledger import fault_of_table
@@ -40,7 +40,9 @@ _HIVE_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport")
 _HIVE_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
 _PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
 _NO_PATH = re.compile(r"~|\w+:")
+_NAMESPACE = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@]+")
 _CACHE = re.compile(r"(FILE:)?/.+|(DIR|KEYRING|KCM):.*")
+_TOKEN = re.compile(r"[!-~]+")
 _HADOOP_VALUES = {
     TRANSFER_PROTECTION: ("authentication", "integrity", "privacy"),
     "hadoop.rpc.protection": ("authentication", "integrity", "privacy"),
@@ -105,6 +107,8 @@ def check_service(sections: MapSections, problems: Problems) -> None:
     _check_kerberos(sections, problems)
     if sections.spark:
         _check_spark(sections.spark, problems)
+    if sections.lineage:
+        _check_lineage(sections.lineage, problems)
     if sections.dead_letters:
         _check_dead_letters(sections.dead_letters, sections.storage, problems)
 
@@ -267,6 +271,34 @@ def _check_spark(spark: SparkOptions, problems: Problems) -> None:
             problems.add(("spark", "conf", name), _SPARK_OWNED[name])
         elif not name.startswith("spark."):
             problems.add(("spark", "conf", name), "Spark's properties begin with spark.", f"spark.{name}")
+
+
+def _check_lineage(lineage: LineageOptions, problems: Problems) -> None:
+    if not _is_address(lineage.url):
+        near = f"http://{lineage.url}" if "://" not in lineage.url else ""
+        problems.add(
+            ("lineage", "url"),
+            "expected http(s)://host:port[/path], without user, ? or #",
+            near if _is_address(near) else "",
+        )
+    elif lineage.ca_file is not None and not lineage.url.startswith("https:"):
+        problems.add(("lineage", "ca_file"), "is used only with https://")
+    if lineage.token is not None and not _TOKEN.fullmatch(lineage.token):
+        problems.add(("lineage", "token"), "a token must be one word of ASCII characters")
+    if lineage.hive_namespace is not None and not _NAMESPACE.fullmatch(lineage.hive_namespace):
+        problems.add(("lineage", "hive_namespace"), "expected hive://host:port, without a path")
+
+
+def _is_address(url: str) -> bool:
+    """Return whether it is an HTTP address without user, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number, brackets without an IPv6 address, too long a name
+        return False
+    is_plain = bool(_TOKEN.fullmatch(url)) and not any(mark in url for mark in "@?#")
+    return has_host and is_plain and parts.scheme in ("http", "https")
 
 
 def _check_dead_letters(

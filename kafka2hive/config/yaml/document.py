@@ -24,7 +24,9 @@ _TAG = "tag:yaml.org,2002:"
 _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST_HIDDEN = 3
-_SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
+SECRETS = frozenset(
+    {("hive", "password"), ("registry", "password"), ("registry", "token"), ("lineage", "token")}
+)
 _PROPERTIES = frozenset({("storage", "properties"), ("spark", "conf")})
 _SHOWN = frozenset({("kafka", "group.id")})
 """Properties that are part of ledgers and messages, and so cannot be hidden."""
@@ -38,6 +40,7 @@ _LOCAL_FILES = frozenset(
         ("registry", "ca_file"),
         ("registry", "certificate_file"),
         ("registry", "key_file"),
+        ("lineage", "ca_file"),
     }
 )
 _KAFKA_FILE = re.compile(r".*\.location|sasl\.kerberos\.keytab|sasl\.oauthbearer\.assertion\..*\.file")
@@ -194,7 +197,7 @@ class _NodeReader:
 
 def _may_show(path: Path) -> bool:
     """Return whether a message may show the value at this path: not if it could be a secret."""
-    return path[:1] != ("kafka",) and path[:2] not in _SECRETS | _PROPERTIES
+    return path[:1] != ("kafka",) and path[:2] not in SECRETS | _PROPERTIES
 
 
 def _place(node: Node) -> MapPosition:
@@ -322,7 +325,7 @@ def _may_be_file(path: Path) -> bool:
     """Return whether a value at this path may be `file:PATH`."""
     return (
         (path[:1] == ("kafka",) and len(path) == 2 and path not in _SHOWN)
-        or path in _SECRETS
+        or path in SECRETS
         or _is_schema(path)
     )
 

@@ -22,7 +22,7 @@ from kafka2hive.config.keys.declaration import (
     key_names,
     marks,
 )
-from kafka2hive.config.keys.service import DeadLetterOptions, MapKeys, SparkOptions
+from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, MapKeys, SparkOptions
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 
@@ -249,6 +249,7 @@ class MapSections:
     kerberos: KerberosOptions | None
     has_registry: bool
     registry: RegistryOptions | None
+    lineage: LineageOptions | None
     spark: SparkOptions | None
     dead_letters: DeadLetterOptions | None
     defaults: TableOptions | None
@@ -275,6 +276,7 @@ def read_map(data: object, problems: Problems) -> MapSections | None:
         kerberos=sections["kerberos"],
         has_registry=data.get("registry") is not None,
         registry=sections["registry"],
+        lineage=sections["lineage"],
         spark=sections["spark"],
         dead_letters=sections["dead_letters"],
         defaults=sections["defaults"],

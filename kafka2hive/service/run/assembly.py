@@ -13,6 +13,7 @@ from kafka2hive.service.run.inbox_watch import InboxWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
+from kafka2hive.service.run.telemetry.lineage import LineageReporter
 from kafka2hive.service.run.telemetry.liveness import Liveness
 from kafka2hive.service.run.telemetry.metrics import EpochWatcher, GroupFollower
 from kafka2hive.service.run.telemetry.records import (
@@ -33,7 +34,7 @@ from kafka2hive.service.wiring import Wiring
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParts:
-    """The parts of one run. `follower` is None if the map writes no group offsets."""
+    """The parts of one run. `follower` is None if the map writes no group offsets, `lineage` if it names no lineage server."""
 
     kafka: KafkaView
     ownership: OwnershipCheck
@@ -45,6 +46,7 @@ class RunParts:
     unmapped_fields: UnmappedFieldsWatch
     changed_values: ChangedValuesWatch
     follower: GroupFollower | None
+    lineage: LineageReporter | None
     liveness: Liveness
     decoder: DecoderInUse
 
@@ -67,6 +69,8 @@ class RunParts:
         )
         if self.follower is not None:
             reporter.epochs.append(self.follower)
+        if self.lineage is not None:
+            reporter.epochs.append(self.lineage)
         return EpochLoop(
             wiring=wiring,
             kafka=self.kafka,
@@ -110,6 +114,9 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         unmapped_fields=UnmappedFieldsWatch(metrics, wiring.ports.clock),
         changed_values=ChangedValuesWatch(metrics),
         follower=GroupFollower(kafka, group, wiring.background) if group else None,
+        lineage=None
+        if service_map.lineage is None
+        else LineageReporter(wiring, service_map.lineage, metrics.observe_lineage, once=request.once),
         liveness=Liveness(wiring, wiring.new_owner(), str(decoder), metrics.health),
         decoder=decoder,
     )

@@ -188,6 +188,8 @@ class Run:
             loop.record_registrations()
         if parts.follower is not None:
             parts.follower.end(HEARTBEAT_SECONDS, ended.error)
+        if parts.lineage is not None:
+            parts.lineage.end(ended.error)
         tables = list(parts.owned_tables.tables.values())
         if self._request.once:
             parts.columns.end(tables)
