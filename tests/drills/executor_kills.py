@@ -9,7 +9,7 @@ import psutil
 
 from kafka2hive.model.paths.table_directory import STAGING_DIRECTORY
 from tests.drills.driver_kills import PATIENCE
-from tests.drills.spark_workers import Fed, Prey
+from tests.drills.spark_workers import Fed, Prey, stop, wake, within
 from tests.harness.program import Running
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import Acknowledged, assert_exactly, flight
@@ -25,6 +25,17 @@ TWIN = "TaskKilled (Stage cancelled: Stage finished)"
 WARN = {"spark.log.level": "WARN"}
 # so many for each blow that was felt say that none ever is; on a busy machine two of three miss
 MISSES = 12
+
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "100ms",
+    "spark.speculation.multiplier": "1.2",
+    "spark.speculation.quantile": "0.5",
+}
+SPECULATED_EPOCH_RECORDS = 8_000
+# an epoch of them is worth two tasks from the second on: more bytes, not more rows, which the oracle compares one by one
+SPECULATED_RECORD_BYTES = 4_000
 
 
 class Target:
@@ -126,3 +137,33 @@ def strike_until(
             assert felt["missed"] <= MISSES * len(wanted), f"nothing is felt: {felt}\n{run.tail()}"
         felt[name] += 1
     return felt
+
+
+def hang(run: Running, prey: Prey) -> bool:
+    """Stop a writing worker; True when a twin of its task let the epoch end while it was still stopped."""
+    worker = prey.writer(run)
+    epochs, twins = run.epochs(), run.times_said(TWIN)
+    try:
+        stop(worker)
+    except psutil.NoSuchProcess:
+        return False
+    try:
+        overtaken = within(120, lambda: run.epochs() > epochs)
+    finally:
+        wake(worker)
+    run.wait_until(Fed(lambda: run.epochs() > epochs, prey.feed), "over the pause", PATIENCE)
+    # not longer than two epochs: who waits for what will not come uses the data up
+    within(60, lambda: run.times_said(TWIN) > twins or run.epochs() > epochs + 2 or not run.alive)
+    return overtaken and run.times_said(TWIN) > twins
+
+
+def hang_until(run: Running, prey: Prey, pauses: int) -> None:
+    """Stop one writing worker after the other, until so many tasks were overtaken by a twin."""
+    overtaken = tries = 0
+    while overtaken < pauses:
+        tries += 1
+        assert tries <= MISSES * pauses, f"no task was overtaken\n{run.tail()}"
+        if hang(run, prey):
+            overtaken += 1
+        else:
+            prey.feed()

@@ -7,50 +7,32 @@ import random
 from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
-from tests.drills.executor_kills import MISSES, TWIN, WARN, Target, lost_attempts, strike_until, swept
+from tests.drills.executor_kills import (
+    SPECULATED_EPOCH_RECORDS,
+    SPECULATED_RECORD_BYTES,
+    SPECULATION,
+    TWIN,
+    WARN,
+    Target,
+    hang_until,
+    lost_attempts,
+    strike_until,
+    swept,
+)
 from tests.drills.form import Form
-from tests.drills.spark_workers import Fed, Prey, kill_executor_of, kill_worker, stop, wake, within
+from tests.drills.spark_workers import kill_executor_of, kill_worker
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running
 from tests.services.hdfs import Hdfs
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.spark_standalone import SparkStandalone
 
-SPECULATION = {
-    "spark.speculation": "true",
-    "spark.speculation.interval": "100ms",
-    "spark.speculation.minTaskRuntime": "100ms",
-    "spark.speculation.multiplier": "1.2",
-    "spark.speculation.quantile": "0.5",
-}
 # tries of a task are four: never two blows in one epoch; both tables' records count, so as many more make two epochs
 EPOCH_RECORDS = 5_000
-SPECULATED_EPOCH_RECORDS = 8_000
-# an epoch of them is worth two tasks from the second on: more bytes, not more rows, which the oracle compares one by one
-SPECULATED_RECORD_BYTES = 4_000
-
-
-def hang(run: Running, prey: Prey) -> bool:
-    """Stop a writing worker; True when a twin of its task let the epoch end while it was still stopped."""
-    worker = prey.writer(run)
-    epochs, twins = run.epochs(), run.times_said(TWIN)
-    try:
-        stop(worker)
-    except psutil.NoSuchProcess:
-        return False
-    try:
-        overtaken = within(120, lambda: run.epochs() > epochs)
-    finally:
-        wake(worker)
-    run.wait_until(Fed(lambda: run.epochs() > epochs, prey.feed), "over the pause", PATIENCE)
-    # not longer than two epochs: who waits for what will not come uses the data up
-    within(60, lambda: run.times_said(TWIN) > twins or run.epochs() > epochs + 2 or not run.alive)
-    return overtaken and run.times_said(TWIN) > twins
 
 
 @pytest.mark.timeout(7_200)
@@ -98,14 +80,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
             run = stack.enter_context(Running(config, env=EVERY_CHANGE))
             run.wait_for_epoch(PATIENCE)
             prey = target.prey([worker.pid for worker in cluster.workers], SPECULATED_EPOCH_RECORDS)
-            overtaken = tries = 0
-            while overtaken < pauses:
-                tries += 1
-                assert tries <= MISSES * pauses, f"no task was overtaken\n{run.tail()}"
-                if hang(run, prey):
-                    overtaken += 1
-                else:
-                    prey.feed()
+            hang_until(run, prey, pauses)
             felt = strike_until(run, prey, wanted)
             target.scenario.end(run, target)
             lost, twins, epochs = lost_attempts(run), run.times_said(TWIN), run.epochs()
@@ -117,7 +92,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
         seed=seed,
         kills=kills,
         **felt,
-        overtaken_by_a_twin=overtaken,
+        overtaken_by_a_twin=pauses,
         twins_killed=twins,
         attempts_lost=lost,
         epochs=epochs,
