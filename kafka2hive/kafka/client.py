@@ -20,7 +20,7 @@ from kafka2hive.kafka.librdkafka import (
     unavailable,
 )
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, any_topic
-from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, offsets_of, some_of
+from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, list_offsets, offsets_of, some_of
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -94,23 +94,23 @@ class KafkaAdmin:
         Topic partitions that are gone, have no leader, or whose leader does not answer in time are left out, and the log
         says why. Raises ServiceUnavailable only if no topic partition is answered.
         """
-        from confluent_kafka.admin import OffsetSpec
+        from confluent_kafka import OFFSET_BEGINNING
 
-        return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.earliest()))
+        return self._list_offsets(dict.fromkeys(topic_partitions, OFFSET_BEGINNING))
 
     def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         """Return the last stable offset: the end of what read_committed gets. Omits what `earliest` omits."""
-        from confluent_kafka.admin import OffsetSpec
+        from confluent_kafka import OFFSET_END
 
-        return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.latest()))
+        return self._list_offsets(dict.fromkeys(topic_partitions, OFFSET_END))
 
     def high_watermarks(
         self, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Watermark]:
         """Return the high watermark, even past an open transaction. Omits what `earliest` omits."""
-        from confluent_kafka.admin import OffsetSpec
+        from confluent_kafka import OFFSET_END
 
-        specs = dict.fromkeys(topic_partitions, OffsetSpec.latest())
+        specs = dict.fromkeys(topic_partitions, OFFSET_END)
         return self._list_offsets(specs, read_committed=False)
 
     def offsets_for_times(
@@ -120,9 +120,7 @@ class KafkaAdmin:
 
         Omits what `earliest` omits.
         """
-        from confluent_kafka.admin import OffsetSpec
-
-        return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.for_timestamp(timestamp_ms)))
+        return self._list_offsets(dict.fromkeys(topic_partitions, timestamp_ms))
 
     def group_offsets(
         self, group: str, topic_partitions: Collection[TopicPartition]
@@ -224,7 +222,7 @@ class KafkaAdmin:
         return ids
 
     def _list_offsets(
-        self, specs: Mapping[TopicPartition, Any], read_committed: bool = True
+        self, specs: Mapping[TopicPartition, int], read_committed: bool = True
     ) -> dict[TopicPartition, Watermark]:
         """Return the offsets that Kafka returns.
 
@@ -246,7 +244,7 @@ class KafkaAdmin:
                 self._metadata()
             wanted = {tp: specs[tp] for tp in waiting}
             answers = offsets_of(
-                admin=self._admin(),
+                request=partial(list_offsets, self._admin()),
                 specs=wanted,
                 seconds=seconds,
                 leader_of=self._leader_of,

@@ -1,8 +1,11 @@
 """Where logs end, asked of librdkafka in requests of bounded size, one leader each, whose limit is not librdkafka's to keep."""
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_END
 
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.kafka.requests import offsets_of, some_of
@@ -18,21 +21,21 @@ class Offset(NamedTuple):
 
 
 class Brokers:
-    """An admin client of librdkafka: it answers a call only if none of its topic partitions is of the topic `silent`."""
+    """An admin client of librdkafka: it answers a request only if none of its topic partitions is of the topic `silent`."""
 
     def __init__(self) -> None:
         self.calls: list[list[tuple[str, int]]] = []
         self.limits: list[float] = []
 
-    def list_offsets(self, specs: dict[Any, Any], *, request_timeout: float, **_: Any) -> dict[Any, Any]:
-        self.calls.append([(tp.topic, tp.partition) for tp in specs])
+    def list_offsets(
+        self, places: list[Any], *, request_timeout: float, **_: Any
+    ) -> Future[Mapping[Any, Offset]]:
+        self.calls.append([(place.topic, place.partition) for place in places])
         self.limits.append(request_timeout)
-        answered = all(tp.topic != "silent" for tp in specs)
-        futures: dict[Any, Future[Offset]] = {tp: Future() for tp in specs}
-        for tp, future in futures.items():
-            if answered:
-                future.set_result(Offset(10 * tp.partition))
-        return futures
+        future: Future[Mapping[Any, Offset]] = Future()
+        if all(place.topic != "silent" for place in places):
+            future.set_result({place: Offset(10 * place.partition) for place in places})
+        return future
 
 
 def leader_of(tp: TopicPartition) -> int:
@@ -42,7 +45,7 @@ def leader_of(tp: TopicPartition) -> int:
 def test_a_silent_leader_withholds_no_other_leaders_answers() -> None:
     brokers = Brokers()
     asked = [TopicPartition(topic, number) for number in range(3) for topic in ("silent", "a", "b")]
-    answers = offsets_of(brokers, dict.fromkeys(asked), 0.01, leader_of)
+    answers = offsets_of(brokers.list_offsets, dict.fromkeys(asked, OFFSET_END), 0.01, leader_of)
     assert set(answers) == set(asked)
     for tp, answer in answers.items():
         if tp.topic == "silent":
@@ -54,8 +57,8 @@ def test_a_silent_leader_withholds_no_other_leaders_answers() -> None:
 
 def test_requests_are_small_and_end_here_before_librdkafka_ends_them() -> None:
     brokers = Brokers()
-    asked = dict.fromkeys(TopicPartition("a", number) for number in range(2500))
-    answers = offsets_of(brokers, asked, 1.0, leader_of)
+    asked = dict.fromkeys((TopicPartition("a", number) for number in range(2500)), OFFSET_END)
+    answers = offsets_of(brokers.list_offsets, asked, 1.0, leader_of)
     assert [len(call) for call in brokers.calls] == [1000, 1000, 500]
     assert len(answers) == 2500 and all(isinstance(answer, Watermark) for answer in answers.values())
     assert min(brokers.limits) > SOCKET_TIMEOUT_SECONDS
