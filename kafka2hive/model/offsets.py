@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 UNKNOWN_ID = "-"
 """The id of a topic or cluster if the broker does not provide one."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TopicPartition:
-    """A partition of a Kafka topic."""
+class TopicPartition(NamedTuple):
+    """A partition of a Kafka topic. It is a tuple, because an epoch hashes and compares tens of thousands of them."""
 
     topic: str
     number: int

@@ -1,7 +1,8 @@
 """Kinds of lines in a snapshot's text. A line is a tag and a JSON object that holds a value. lines.py declares the kinds."""
 
+import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter, itemgetter
 from types import NoneType
@@ -144,8 +145,8 @@ def _type_of_content(value: type, source: str) -> Any:
 
 
 def _type_of(owner: type, name: str) -> Any:
-    assert is_dataclass(owner)
-    return next(f.type for f in fields(owner) if f.name == name)
+    annotations = map(inspect.get_annotations, owner.__mro__)
+    return next(types[name] for types in annotations if name in types)
 
 
 @dataclass(frozen=True, slots=True)
