@@ -1,10 +1,12 @@
 """The metrics for Prometheus, set by plain calls with numbers. Names and alerts: docs/operations.md, Metrics."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from http.server import HTTPServer
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from kafka2hive.model.files import FileMoves
 from kafka2hive.observe.endpoint import Health, Page, serve
@@ -22,6 +24,11 @@ class ServiceMetrics:
         self.registry = CollectorRegistry()
         self.health = Health()
         self._server: HTTPServer | None = None
+        self._lock = threading.Lock()
+        self._values: dict[tuple[Any, ...], float] = {}
+        self._begun: set[tuple[Any, ...]] = set()
+        # otherwise each counter has another line, with the time at which it began
+        disable_created_metrics()  # type: ignore[no-untyped-call]
 
         self._gauge("service_info", "Always 1; the label says which service this is", "service").labels(
             service
@@ -34,6 +41,19 @@ class ServiceMetrics:
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(f"kafka2hive_{name}", text, labels, registry=self.registry)
+
+    def _set(self, value: float, gauge: Gauge, *labels: str) -> None:
+        """Set a gauge, which costs little if it has this value: an idle run sets all gauges of all tables again and again."""
+        with self._lock:
+            if self._values.get((gauge, *labels)) != value:
+                self._values[gauge, *labels] = value
+                gauge.labels(*labels).set(value)
+
+    def _add(self, value: float, counter: Counter | Gauge, *labels: str) -> None:
+        """Add to a counter; it appears with the first value, even 0."""
+        if value or (counter, *labels) not in self._begun:
+            self._begun.add((counter, *labels))
+            counter.labels(*labels).inc(value)
 
     def _create_table_metrics(self) -> None:
         self._records = self._counter("records_total", "Records read from Kafka and committed", "table")
@@ -167,69 +187,69 @@ class ServiceMetrics:
 
     def observe_moves(self, table: str, moves: FileMoves) -> None:
         """Count the outcomes of a table's files, of an epoch or of a roll forward at the start."""
-        self._files.labels(table).inc(moves.created)
+        self._add(moves.created, self._files, table)
         for outcome in ("renamed", "already_there", "retried"):
-            self._moves.labels(table, outcome).inc(getattr(moves, outcome))
-        self._unaccounted.labels(table).inc(moves.unaccounted)
+            self._add(getattr(moves, outcome), self._moves, table, outcome)
+        self._add(moves.unaccounted, self._unaccounted, table)
 
     def observe_paused(self, table: str, *, paused: bool) -> None:
         """Set whether an operator has paused the table."""
-        self._paused.labels(table).set(paused)
+        self._set(paused, self._paused, table)
 
     def observe_lag(self, table: str, lag_records: int, freshness_seconds: float | None) -> None:
         """Set how far a table is behind, also if it had no epoch."""
-        self._lag.labels(table).set(lag_records)
+        self._set(lag_records, self._lag, table)
         if freshness_seconds is not None:
-            self._freshness.labels(table).set(freshness_seconds)
+            self._set(freshness_seconds, self._freshness, table)
 
     def observe_unregistered(self, table: str, unregistered: int) -> None:
         """Set the number of Hive partitions that are not known to be registered."""
-        self._unregistered.labels(table).set(unregistered)
+        self._set(unregistered, self._unregistered, table)
 
     def observe_held(self, table: str, records: int, seconds: float) -> None:
         """Set how many records wait behind open transactions, and for how many seconds."""
-        self._held.labels(table).set(records)
-        self._held_seconds.labels(table).set(seconds)
+        self._set(records, self._held, table)
+        self._set(seconds, self._held_seconds, table)
 
     def observe_completion(
         self, table: str, open_partitions: int, through: float | None, uncertified: int = 0
     ) -> None:
         """Set the completeness of a table that has `completion`; `through` in Unix seconds, None if it is unknown."""
-        self._open.labels(table).set(open_partitions)
-        self._uncertified.labels(table).set(uncertified)
+        self._set(open_partitions, self._open, table)
+        self._set(uncertified, self._uncertified, table)
         if through is not None:
-            self._through.labels(table).set(through)
+            self._set(through, self._through, table)
 
     def observe_location_corrected(self, table: str) -> None:
         """Count a location in Hive that others changed back, and that the run set again."""
-        self._corrected.labels(table).inc()
+        self._add(1, self._corrected, table)
 
     def observe_compaction(self, table: str, *, moved: bool) -> None:
         """Count a Hive partition that was compacted, or a try that failed."""
-        self._compactions.labels(table, "moved" if moved else "failed").inc()
+        self._add(1, self._compactions, table, "moved" if moved else "failed")
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
         """Set which of a table's columns are NULL in every row; those of `before` are reset first."""
         for column in before:
-            self._never_filled.labels(table, column).set(0)
+            self._set(0, self._never_filled, table, column)
         for column in columns:
-            self._never_filled.labels(table, column).set(1)
+            self._set(1, self._never_filled, table, column)
 
     def observe_decoder(self, version: str, *, is_compiled: bool) -> None:
         """Set which decoder the driver uses; `version` is the compiled library's, empty if it is missing."""
-        self._compiled.labels(version).set(is_compiled)
+        self._set(is_compiled, self._compiled, version)
 
     def observe_outage(self, system: str, *, away: bool) -> None:
         """Set whether a service (Kafka, Hive, ..) is down."""
-        self._outages.labels(system).set(away)
+        self._set(away, self._outages, system)
 
     def observe_unmapped(self, table: str, fields: int) -> None:
         """Set the number of JSON fields that no column takes."""
-        self._unmapped.labels(table).set(fields)
+        self._set(fields, self._unmapped, table)
 
     def observe_changed(self, table: str, kind: str, values: int) -> None:
         """Count values that were changed because a column of the map allows it; `kind`: the column's key."""
-        self._changed.labels(table, kind).inc(values)
+        self._add(values, self._changed, table, kind)
 
     def observe_set_aside(self, tables: int) -> None:
         """Set the number of tables that are set aside."""
@@ -258,12 +278,12 @@ class ServiceMetrics:
             server.server_close()
 
     def _observe_table(self, table: TableNumbers) -> None:
-        self._records.labels(table.table).inc(table.records)
-        self._bytes.labels(table.table).inc(table.bytes)
-        self._dead_letters.labels(table.table).inc(table.dead_letters)
-        self._out_of_range.labels(table.table).inc(table.out_of_range)
-        self._late.labels(table.table).inc(table.late)
-        self._ledger_epoch.labels(table.table).set(table.epoch)
+        self._add(table.records, self._records, table.table)
+        self._add(table.bytes, self._bytes, table.table)
+        self._add(table.dead_letters, self._dead_letters, table.table)
+        self._add(table.out_of_range, self._out_of_range, table.table)
+        self._add(table.late, self._late, table.table)
+        self._set(table.epoch, self._ledger_epoch, table.table)
         self.observe_moves(table.table, table.moves)
         self.observe_unregistered(table.table, table.unregistered)
         self.observe_lag(table.table, table.lag_records, table.freshness_seconds)
