@@ -155,6 +155,7 @@ class ConditionTeller:
         self._clock = clock
         self._map = fingerprint
         self._shown = RunConditions(())
+        self._text = b""
         self._retrying: dict[str, Retrying] = {}
         self._tries: dict[str, tuple[tuple[int, float], str]] = {}
         self._stops: dict[str, tuple[Exception, str]] = {}
@@ -165,7 +166,8 @@ class ConditionTeller:
         shown = self._shown
         if not shown.at or (conditions, most_tasks) != (shown.tables, shown.most_tasks):
             self._shown = replace(self._conditions_now(conditions), most_tasks=most_tasks)
-        self._files.show(encode(self._shown))
+            self._text = encode(self._shown)
+        self._files.show(self._text)
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
         """Write how the run ended, and the last conditions of the tables that it tried to start."""
