@@ -9,6 +9,7 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, unescape_partition_value
@@ -74,6 +75,7 @@ class BucketPath:
             yield from parts
 
 
+@lru_cache(1_000)
 def read_bucket_path(text: str) -> BucketPath:
     """Parse a path and collect all its faults. An empty path has no levels."""
     levels: list[tuple[str, tuple[Part, ...]]] = []

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.config.native_library import SLOWER, DecoderInUse
@@ -174,11 +175,18 @@ class FutureWatch:
 def _far_ahead(table: Table, part: TableReport) -> set[str]:
     """Return the partitions of the epoch's data files that are too far ahead; paths without a period are left out."""
     bucketing, newest_ms = table.rule.bucketing, part.outcome.change.newest_ms
-    path = read_bucket_path(bucketing.path)
-    period = period_of(path)
-    if period is None or newest_ms is None:
+    periods = _periods(bucketing.path, bucketing.zone)
+    if periods is None or newest_ms is None:
         return set()
-    ends = BucketEnds(path, bucketing.zone)
-    latest_ms = newest_ms + (_FAR_DAYS + _LONGEST_DAYS.get(period, 1)) * 86_400_000
+    ends, days = periods
+    latest_ms = newest_ms + (_FAR_DAYS + days) * 86_400_000
     paths = {file.hive_partition.path for file in part.state.files if file.kind is FileKind.DATA}
     return {name for name in paths if (end_ms := ends.end_ms(name)) is not None and end_ms > latest_ms}
+
+
+@lru_cache(1_000)
+def _periods(bucket_path: str, zone: str) -> tuple[BucketEnds, int] | None:
+    """Return the ends of the path's periods, and the maximum length of a period in days; None if the path names no period."""
+    path = read_bucket_path(bucket_path)
+    period = period_of(path)
+    return None if period is None else (BucketEnds(path, zone), _LONGEST_DAYS.get(period, 1))
