@@ -70,6 +70,9 @@ class RangeReader:
             self._fetch.drop(table)
 
     def _read(self, wave: Sequence[RangeRequest]) -> Iterator[Event]:
+        ranges: dict[str, list[OffsetRange]] = {}
+        for request in wave:
+            ranges.setdefault(request.table, []).append(request.range)
         self._consumer.expect([request.range for request in wave])
         self._fetch = self._open_fetch(self._consumer, wave, self._stall_seconds, self._progress)
         for event in self._fetch:
@@ -77,9 +80,8 @@ class RangeReader:
                 continue  # the table was dropped after this event was made
             match event:
                 case TableRead(table):
-                    ranges = [request.range for request in wave if request.table == table]
                     known = self._delivered.get(table, ())
-                    self._delivered[table] = (*known, *self._consumer.delivered(ranges))
+                    self._delivered[table] = (*known, *self._consumer.delivered(ranges[table]))
                     self._waves_left[table] -= 1
                     if not self._waves_left[table]:
                         yield from self._end(table)
