@@ -1,6 +1,8 @@
 """Taking over from other tools in the middle of a stream: the old table and the new one hold each record once."""
 
 import json
+import re
+import subprocess
 import sys
 import textwrap
 from collections import Counter
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from tests.services.hdfs import Hdfs
     from tests.services.kafka_broker import KafkaBroker
 
+PAGE = Path(__file__).parents[2] / "docs" / "taking-over.md"
+GOBBLIN = Path(__file__).parent / "gobblin"
 PARTITIONS = 2
 STUCK = 3_000
 """The record at which the Spark job hangs until it is killed: its batch is begun and never committed."""
@@ -152,4 +156,36 @@ def test_a_consumer_group_is_taken_over_where_it_stopped(
     assert [sum(each["next_offset"] for each in owner["offsets"]) for owner in shown] == [1234]
     assert run_once(config).code == 0
     assert old + ids_of(tree, visible_files(tree, location(uri, table))) == Counter(range(2_000))
+    assert command("verify", config, "--deep").code == 0
+
+
+@pytest.mark.timeout(3600)
+def test_a_job_of_gobblin_is_taken_over_at_the_watermarks_of_its_state_store(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, 3)
+    stored = produce(kafka.bootstrap, unique, records(range(4_500)), 3)
+    state = tmp_path / "state.json"
+    printed = (GOBBLIN / "state.json").read_text()
+    state.write_text(printed.replace('"topic.name": "flights"', f'"topic.name": "{unique}"'))
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    script = tmp_path / "gobblin_offsets.py"
+    script.write_text(textwrap.dedent(code))
+    done = subprocess.run([sys.executable, script, state], stdout=subprocess.PIPE, text=True, check=True)
+    assert sorted(done.stdout.splitlines()) == [f"{unique},0,1300", f"{unique},1,600", f"{unique},2,500"]
+    offsets = tmp_path / "offsets.csv"
+    offsets.write_text(done.stdout)
+
+    table, config = new_map(tmp_path, kafka, uri, unique)
+    assert command("init", config, "--offsets-from", f"csv:{offsets}", "--plan").code == 0
+    assert command("init", config, "--offsets-from", f"csv:{offsets}").code == 0
+    assert run_once(config).code == 0
+    watermarks = {0: 1300, 1: 600, 2: 500}
+    unread = Counter(
+        json.loads(value or b"")["id"]
+        for (_, partition, offset), value in stored.items()
+        if offset >= watermarks[partition]
+    )
+    assert ids_of(tree, visible_files(tree, location(uri, table))) == unread
     assert command("verify", config, "--deep").code == 0
