@@ -7,6 +7,7 @@ from enum import Enum
 from typing import ClassVar, TypeVar, assert_never
 
 from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown, TableError
+from kafka2hive.model.text import counted
 from kafka2hive.storage.port import Clock, Concurrency, Denied, FileSystem, NoRoom, StorageError
 
 log = logging.getLogger("kafka2hive.ledger")
@@ -24,7 +25,7 @@ class RetryPolicy:
 
     After a transient error (Unavailable, OutcomeUnknown) the wait is `first`, doubled up to `longest`, and there are at most
     `attempts` tries. After an error that an operator must lift (quota, full disk, permission) the wait is `blocked`, and the
-    step fails at the `blocked_attempts`-th such error.
+    step fails at the `blocked_attempts`-th such error, or the `denied_attempts`-th for lack of permission.
     """
 
     attempts: int = 8
@@ -32,6 +33,7 @@ class RetryPolicy:
     longest: float = 5.0
     blocked: float = 10.0
     blocked_attempts: int = 3
+    denied_attempts: int = 3
 
     def waits(self) -> Iterator[float]:
         """Yield the seconds to wait after each try but the last."""
@@ -62,11 +64,12 @@ class AnswerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one try of a step. If the kind is BLOCKED, `reason` and `remedy` come from the file system's error."""
+    """The outcome of one try of a step. If the kind is BLOCKED, the other fields come from the file system's error."""
 
     kind: AnswerKind
     reason: str = ""
     remedy: str = ""
+    is_denied: bool = False
     DONE: ClassVar["Answer"]
     AGAIN: ClassVar["Answer"]
 
@@ -80,7 +83,7 @@ Answer.AGAIN = Answer(AnswerKind.AGAIN)
 def answer_to(error: StorageError) -> Answer:
     """Return BLOCKED for an error that an operator must lift (permission, quota, disk), AGAIN for any other."""
     if isinstance(error, Denied | NoRoom):
-        return Answer(AnswerKind.BLOCKED, first_line(error), error.remedy)
+        return Answer(AnswerKind.BLOCKED, first_line(error), error.remedy, isinstance(error, Denied))
     return Answer.AGAIN
 
 
@@ -116,10 +119,12 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                     )
             case AnswerKind.BLOCKED:
                 blocked += 1
-                if blocked >= ports.retry_policy.blocked_attempts:
+                policy = ports.retry_policy
+                if blocked >= (policy.denied_attempts if answer.is_denied else policy.blocked_attempts):
+                    cause = "no permission" if answer.is_denied else "quota or full disk"
                     raise TableError(
-                        "storage.blocked",
-                        f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.reason}",
+                        "storage.denied" if answer.is_denied else "storage.blocked",
+                        f"{step} {path}: refused {counted(blocked, 'time')} ({cause}): {answer.reason}",
                         f"{answer.remedy or 'free space or grant the permission'}; then a run continues by itself; if a command"
                         " failed, type the same `kafka2hive` command again",
                     )

@@ -54,7 +54,8 @@ class LedgerCaller:
         self.files = SimulatedFileSystem(world, name, hand_over)
         self.clock = SimulatedClock(hand_over)
         self.metastore = SimulatedMetastore(world, hive, name, hand_over)
-        retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
+        attempts, blocked = 2 + world.below(3), 1 + world.below(3)
+        retry_policy = RetryPolicy(attempts=attempts, blocked_attempts=blocked, denied_attempts=blocked)
         self.ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.owners = Owners(lambda: f"sim-{1 + world.below(9)}-{world.uuid()}")
         self.owned: Any = None

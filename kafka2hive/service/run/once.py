@@ -1,6 +1,7 @@
 """`--once`: dump the records that Kafka holds at the first look, and try a few times for records that had to be left out."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.problems import no_answer, open_transaction, unknown_topics, vanished_topics
@@ -10,10 +11,17 @@ from kafka2hive.model.text import counted
 from kafka2hive.service.run.open_transactions import OpenTransactions, held_back
 from kafka2hive.service.tables.kafka_view import KafkaOffsets
 from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
 
 TRIES = 3
 ASK_AGAIN_SECONDS = 5.0
 ASK_TRANSACTION_SECONDS = 1.0
+
+
+def without_waits_for_permissions(wiring: Wiring) -> Wiring:
+    """Return the wiring whose ledger steps fail at the first lack of permission; a service waits for an operator instead."""
+    policy = replace(wiring.ports.retry_policy, denied_attempts=1)
+    return replace(wiring, ports=replace(wiring.ports, retry_policy=policy))
 
 
 class OnceTarget:
@@ -38,7 +46,8 @@ class OnceTarget:
     def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
         """Return when to try again (monotonic seconds); None if all is dumped or was tried often enough.
 
-        A wait that was over when the round began does not count, because the table was tried in this round.
+        A wait that was over when the round began does not count, because the table was tried in this round. A table that lacks
+        a permission is not tried again: nobody grants it within seconds.
         """
         waiting = [
             aside.until
@@ -46,6 +55,7 @@ class OnceTarget:
             if (aside := table.aside) is not None
             and not aside.needs_manual_action
             and aside.times < TRIES
+            and aside.error.code != "storage.denied"
             and aside.until > round_began
         ]
         asks = (self.missing.ask_again_at(now), self._held.ask_again_at(now))

@@ -14,6 +14,7 @@ from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.live_page import LivePage
+from kafka2hive.service.run.once import without_waits_for_permissions
 from kafka2hive.service.run.result import (
     RunRequest,
     RunResult,
@@ -47,7 +48,7 @@ class Run:
     """One run of one service, from the first look to the last snapshot: signals, heartbeat and Spark around the epoch loop."""
 
     def __init__(self, wiring: Wiring, request: RunRequest, jvm: Jvm, signals: StopSignals) -> None:
-        self._wiring = wiring
+        self._wiring = wiring = without_waits_for_permissions(wiring) if request.once else wiring
         self._request = request
         self._jvm = jvm
         self._signals = signals

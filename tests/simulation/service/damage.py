@@ -253,7 +253,7 @@ def renames_refused(scene: DemoContext) -> Harm | None:
     """Refuse all renames into the table's directory: missing permissions, or an encryption zone."""
     world = scene.world
     world.forbidden = scene.location
-    return Harm(frozenset({"storage.blocked"}), lambda: setattr(world, "forbidden", ""), commits=True)
+    return Harm(frozenset({"storage.denied"}), lambda: setattr(world, "forbidden", ""), commits=True)
 
 
 def table_elsewhere(scene: DemoContext) -> Harm | None:

@@ -282,7 +282,8 @@ class Process:
         self._hive_changes = around.hive.ddl.changes
         self._retries = 0
         self._round_began_ms = 0
-        retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
+        attempts, blocked = 2 + world.below(3), 1 + world.below(3)
+        retry_policy = RetryPolicy(attempts=attempts, blocked_attempts=blocked, denied_attempts=blocked)
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.version = around.version
         self.wiring = Wiring(

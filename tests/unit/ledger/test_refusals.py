@@ -112,6 +112,6 @@ def test_a_command_that_is_refused_too_often_says_why_and_what_to_do(tmp_path: P
     ports = replace(wiring.ports, files=files, retry_policy=RetryPolicy(blocked=0.0))
     with pytest.raises(TableError) as refused:
         init(ports, wiring.paths(TABLE), "demo", "file:///t")
-    assert refused.value.code == "storage.blocked"
+    assert refused.value.code == "storage.denied"
     assert refused.value.message.endswith("Permission denied: user=me")
     assert "type the same `kafka2hive` command again" in refused.value.remedy

@@ -21,8 +21,10 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.service.run.once import without_waits_for_permissions
 from kafka2hive.service.tables.registrar import RefusedByHive, RegisteredInHive
 from kafka2hive.service.tables.table_state import Unowned
+from kafka2hive.storage.port import Denied, FileSystem, StorageWriter
 from tests.harness.cli_ledger import wired
 from tests.harness.epoch_loop import (
     EARLY,
@@ -206,6 +208,35 @@ def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path:
         epochs = epoch.number
         assert epochs < 20, "it tries for ever"
     assert epochs > 1
+
+
+class NotForUs:
+    """A file system on which the user may not write the ledger of `air.early`."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+
+    def create(self, path: str) -> StorageWriter:
+        if "early" in path:
+            raise Denied(path, "Permission denied: user=etl")
+        return self._files.create(path)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+
+def test_a_table_without_permission_is_left_out_at_once_and_the_others_are_dumped(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    denied = replace(wiring, ports=replace(wiring.ports, files=NotForUs(wiring.ports.files)))
+    loop, tables = make_loop_and_tables(without_waits_for_permissions(denied), Kafka(), schemas=AtOnce())
+    began = wiring.ports.clock.monotonic()
+    epoch = next_epoch(loop)
+    assert planned(epoch) == [OffsetRange(LATE, 0, 11)]
+    run(loop, epoch)
+    assert loop.plan() is None
+    assert wiring.ports.clock.monotonic() - began == 0, "it waits for nobody"
+    ((name, error),) = tables.troubles()
+    assert (name, error.code, error.exit_code) == ("air.early", "storage.denied", ExitCode.SET_ASIDE)
 
 
 def test_topic_partitions_that_kafka_gives_no_offsets_of_are_asked_for_again(tmp_path: Path) -> None:
