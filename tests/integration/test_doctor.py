@@ -40,6 +40,7 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     config = write_map(tmp_path, unique, kafka.bootstrap, uri, [raw_table(table, unique)], hive=section)
     assert command("init", config).code == 0
     hdfs.set_quota(warehouse, names=50, space_bytes=1 << 40)
+    hdfs.set_quota(f"/{unique}", names=5_000)
 
     done = command("doctor", config, "--json")
     assert done.code == 0, done.out
@@ -47,8 +48,10 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     assert {"doctor.retention", "doctor.room"} <= found.keys(), found
     assert f"{unique}-0 loses records within 6.0 h" in found["doctor.retention"]["message"]
     assert "2 records in 1 topic partition" in found["doctor.retention"]["message"]
-    assert "49 names and 1.1 TB left" in found["doctor.room"]["message"]
     checks = {(check["system"], check["subject"]): check for check in done.document["checks"]}
+    assert "49 names and 1.1 TB left" in checks["storage", f"quota of {uri}/warehouse"]["message"]
+    above = checks["storage", f"quota of {uri}"]
+    assert above["code"] == "doctor.room" and " names left" in above["message"]
     assert checks["hive", "version"]["message"].startswith("Hive 3.1.3" if IS_OLD_HIVE else "Hive 4.")
     assert checks["storage", "clock"]["result"] == "ok"
 
@@ -59,6 +62,7 @@ def test_records_that_are_deleted_soon_and_a_quota_are_found_and_a_mended_servic
     assert {"map.json", "doctor.json", "status.json", f"ledgers/{table}.txt"} <= names, names
 
     hdfs.set_quota(warehouse, names=1_000_000)
+    hdfs.set_quota(f"/{unique}", names=1_000_000)
     keep = ConfigEntry("retention.ms", str(240 * _HOUR), incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, unique, incremental_configs=[keep])
     admin = kafka.admin()

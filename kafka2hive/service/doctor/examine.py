@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from kafka2hive.config.keys import StartKind
 from kafka2hive.kafka.port import ClusterView, Kafka
@@ -12,7 +13,14 @@ from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavaila
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.doctor.kafka import Unread, check_retention
 from kafka2hive.service.doctor.machine import check_machine, this_machine
-from kafka2hive.service.doctor.storage import check_clock, check_free_space, check_leftovers, check_orders
+from kafka2hive.service.doctor.storage import (
+    check_clock,
+    check_free_space,
+    check_leftovers,
+    check_orders,
+    check_space_above,
+    directories_above,
+)
 from kafka2hive.service.tables.ledgers import UnreadableLedger, attempt
 from kafka2hive.service.tables.routes import topic_routes
 from kafka2hive.service.tables.table_state import MapTable
@@ -97,6 +105,9 @@ def _storage_checks(wiring: Wiring, tables: Sequence[MapTable]) -> list[Check]:
     return [
         check_clock(files, storage.ledger_root, wiring.ports.new_uuid(), time.time),
         *wiring.side_by_side.map(lambda place: check_free_space(files, place), sorted(places)),
+        *chain.from_iterable(
+            wiring.side_by_side.map(lambda place: check_space_above(files, place), directories_above(places))
+        ),
         check_orders(files, storage.ledger_root, wiring.map.service, now),
         *wiring.side_by_side.map(lambda table: check_leftovers(files, table, now), tables),
     ]

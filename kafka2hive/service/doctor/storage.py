@@ -1,9 +1,11 @@
 """The checks of the file system beyond those of `validate --online`: its clock, its quotas, and leftovers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from kafka2hive.config.rules.service import filesystem_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.ledger import inbox_directory, parse_order_name
+from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import DataFileName, probe_directory, staging_directory
 from kafka2hive.model.text import counted, duration, size
 from kafka2hive.service.tables.table_state import MapTable
@@ -42,8 +44,37 @@ def check_clock(files: InspectableFileSystem, place: str, uuid: str, now: Callab
 
 
 def check_free_space(files: InspectableFileSystem, place: str) -> Check:
-    """Check how much the quotas of a directory leave; the quotas of its parents are not considered."""
+    """Check how much the quotas of a directory leave."""
     return Check("storage", f"quota of {place}", _free_space(files, place))
+
+
+def directories_above(places: Collection[str]) -> list[str]:
+    """Return the directories of HDFS above these places that are not among them, without the root."""
+    above: set[str] = set()
+    for place in places:
+        root, directory = filesystem_of(place), parent(place)
+        while place.startswith("hdfs://") and directory != root:
+            above.add(directory)
+            directory = parent(directory)
+    return sorted(above.difference(places))
+
+
+def check_space_above(files: InspectableFileSystem, directory: str) -> list[Check]:
+    """Check how much the quotas of a directory above the tables leave; return no check if it has none.
+
+    The service needs no permission there, so a directory that cannot be counted is no fault.
+    """
+    try:
+        space = files.free_space(directory)
+    except NotFound:
+        return []
+    except StorageError as error:
+        result: Result = Passed(f"not checked: {error}".splitlines()[0])
+    else:
+        if space == FreeSpace():
+            return []
+        result = judge_free_space(directory, space)
+    return [Check("storage", f"quota of {directory}", result)]
 
 
 def _free_space(files: InspectableFileSystem, place: str) -> Result:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,19 @@ from kafka2hive.model.paths.table_directory import DataFileName, staging_directo
 from kafka2hive.service.doctor.examine import examine
 from kafka2hive.service.doctor.kafka import Unread, check_retention
 from kafka2hive.service.doctor.machine import Machine, check_machine, this_machine
-from kafka2hive.service.doctor.storage import check_clock, check_leftovers, check_orders, judge_free_space
+from kafka2hive.service.doctor.storage import (
+    check_clock,
+    check_leftovers,
+    check_orders,
+    check_space_above,
+    directories_above,
+    judge_free_space,
+)
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Failed, Passed, Result, Warned
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import FreeSpace, NotFound
+from kafka2hive.storage.port import Denied, FreeSpace, NotFound, StorageError
 from tests.harness.cli_ledger import TABLE, invoke, local, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.mock_broker import Broker, plain_map
@@ -165,6 +173,45 @@ def test_an_installation_without_a_class_archive_is_told_of_warm(wiring: Wiring,
 def test_a_quota_that_is_nearly_reached_is_a_warning(space: FreeSpace, is_well: bool) -> None:
     result = judge_free_space("hdfs://namenode/warehouse", space)
     assert isinstance(result, Passed) if is_well else code_of(result) == "doctor.room"
+
+
+class Above:
+    """Of a file system what is asked about directories above the tables."""
+
+    def __init__(self, answer: FreeSpace | StorageError) -> None:
+        self._answer = answer
+
+    def free_space(self, path: str) -> FreeSpace:
+        if isinstance(self._answer, StorageError):
+            raise self._answer
+        return self._answer
+
+
+def test_directories_above_are_those_of_hdfs_below_its_root() -> None:
+    places = ["hdfs://nn:8020/a/b/warehouse", "hdfs://nn:8020/a/b", "hdfs://nn:8020/x", "file:///d/e/f"]
+    assert directories_above(places) == ["hdfs://nn:8020/a"]
+
+
+@pytest.mark.parametrize(
+    "answer, results",
+    [
+        (FreeSpace(), []),
+        (NotFound("/a"), []),
+        (FreeSpace(names=1_000_000), [Passed("1,000,000 names left")]),
+        (Denied("/a", "Permission denied\n\tat Java"), [Passed("not checked: /a: Permission denied")]),
+    ],
+)
+def test_a_directory_above_without_a_quota_or_a_permission_is_no_warning(
+    answer: FreeSpace | StorageError, results: list[Result]
+) -> None:
+    files: Any = Above(answer)
+    assert [check.result for check in check_space_above(files, "hdfs://nn:8020/a")] == results
+
+
+def test_a_quota_above_the_tables_is_a_warning_as_well() -> None:
+    files: Any = Above(FreeSpace(names=5))
+    (check,) = check_space_above(files, "hdfs://nn:8020/a")
+    assert code_of(check.result) == "doctor.room"
 
 
 @pytest.mark.parametrize("skew, is_well", [(0.0, True), (4.0, True), (-60.0, False), (60.0, False)])
