@@ -306,7 +306,7 @@ class Snapshot:
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
-    - `written_at`: ISO-8601 UTC, for people; no decision uses it.
+    - `written_at`: ISO-8601 UTC, for people; a decision uses it only as `opened_at` of an open partition.
     - `previous`: the checksum of the previous snapshot's text.
     - `checksum`: the checksum of this snapshot's text, "" if the text was neither read nor written yet.
     """

@@ -55,7 +55,7 @@ HEADER = Line(
     doc="the table, ledger, owner and epoch of the snapshot",
     note="""The first member is `format`, the oldest format whose readers understand this snapshot.
 `previous` is the checksum of the snapshot before this one, `-` in a ledger's first.
-`written_at` is for people; no decision uses it.
+`written_at` is for people; a decision uses it only as the `opened_at` of an `open` line, which is a copy of it.
 `cluster` is Kafka's cluster id, `location` the table's directory, `start` the policy that chose the first positions.
 `newest_ms` is the newest record timestamp that ever became visible, null before the first.
 `closed_through` (since format 6) is the latest end of a period that compaction ever moved; it is missing before the first move.""",
