@@ -41,7 +41,7 @@ from kafka2hive.decode.values.json_values import (
     Members,
     Take,
     ValueRefusal,
-    Whole,
+    WholeNumber,
     deeper_than,
     kind_of,
     once_each,
@@ -91,7 +91,10 @@ class JsonExactDecoder:
         self._labels = labels(schema.names, sources)
         self._expects = [source.expects for source in sources]
         self._json = json.JSONDecoder(
-            object_pairs_hook=Members, parse_int=Whole, parse_float=Fraction, parse_constant=_no_constant
+            object_pairs_hook=Members,
+            parse_int=WholeNumber,
+            parse_float=Fraction,
+            parse_constant=_no_constant,
         )
 
     def decode(self, message: bytes) -> list[Any] | Reason:

@@ -49,7 +49,7 @@ def register(
     repeated, also after a crash, which leaves some partitions added. Hive's errors are in the result, not raised. After the
     first outage Hive is not asked again, so a server that hangs costs one time limit.
     """
-    work = _Work(metastore, checked)
+    work = _Registrations(metastore, checked)
     work.registered.update(partition for partition in unregistered if not partition.path)
     ordered = sorted({partition for partition in unregistered if partition.path})
     for _, of_table in groupby(ordered, key=lambda partition: partition.table):
@@ -64,7 +64,7 @@ def register(
     )
 
 
-class _Work:
+class _Registrations:
     """The pending registrations of one call, by outcome so far."""
 
     def __init__(self, metastore: Metastore, checked: Collection[HivePartition]) -> None:

@@ -117,7 +117,7 @@ def never_in_hive(state: Snapshot) -> frozenset[HivePartition]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Emptied:
+class _EmptiedPartition:
     """How many files of one partition were deleted, and the files that this ledger did not write.
 
     `is_clear` says that the listings showed no data file or certificate of this ledger, so that none had to be deleted.
@@ -130,7 +130,7 @@ class _Emptied:
 
 def _delete_files(
     ports: Ports, state: Snapshot, dropped: DroppedPartition, success_files: Collection[str]
-) -> _Emptied:
+) -> _EmptiedPartition:
     """Delete the ledger's files of a dropped partition at both of its places, then its directories that are empty (E4).
 
     Files that this ledger did not write stay, and so do the directories with such files. A call after a crash deletes the
@@ -149,7 +149,7 @@ def _delete_files(
         foreign += [path for path in others if base_name(path) not in success_files]
         if not others and is_clear:
             _delete_empty(ports, place, home.location.removesuffix("/" + home.path))
-    return _Emptied(deleted, is_clear, tuple(foreign))
+    return _EmptiedPartition(deleted, is_clear, tuple(foreign))
 
 
 def is_own(child: FileStatus, state: Snapshot, through: int) -> bool:
@@ -263,7 +263,7 @@ class Retention:
             self._publish(Expiry(cleared=frozenset(cleared)))
         return Removal(tuple(sorted(cleared)), deleted, tuple(foreign), error)
 
-    def _empty(self, dropped: DroppedPartition) -> _Emptied:
+    def _empty(self, dropped: DroppedPartition) -> _EmptiedPartition:
         first = _delete_files(self._ports, self.owned.state, dropped, self._success_files)
         if first.is_clear:
             return first

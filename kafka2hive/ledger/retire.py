@@ -45,7 +45,7 @@ class Looks:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class RetirementResult:
     """Why due partitions are not retired, and how many early files were deleted."""
 
     problems: tuple[TableError, ...] = ()
@@ -69,7 +69,7 @@ def keep_places(
     now: float,
     footer_of: FooterOf,
     publish: Callable[[PlaceUpdate], OwnedLedger],
-) -> Keeping:
+) -> RetirementResult:
     """Record the looks, retire due partitions, and delete early files of retired partitions.
 
     A partition is due if no look has found Hive's location at its early place for `keep_seconds`. `now` is in Unix seconds.
@@ -91,7 +91,7 @@ def keep_places(
         owned = publish(change)
         if change.retired:
             deleted += delete_retired(ports, owned, footer_of).files
-    return Keeping(tuple(problems), deleted)
+    return RetirementResult(tuple(problems), deleted)
 
 
 def _update(

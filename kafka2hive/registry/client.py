@@ -57,13 +57,13 @@ class CredentialsRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignResponse:
     """A response that no registry sends, so the URL belongs to another server."""
 
     why: str
 
 
-Answer = Document | AbsenceAnswer | Busy | CredentialsRefused | Foreign
+Answer = Document | AbsenceAnswer | Busy | CredentialsRefused | ForeignResponse
 
 
 def read_answer(status: int, body: bytes) -> Answer:
@@ -81,14 +81,14 @@ def read_answer(status: int, body: bytes) -> Answer:
         return (
             Document(content)
             if is_json
-            else Foreign("200, but the body is neither a JSON object nor a JSON list")
+            else ForeignResponse("200, but the body is neither a JSON object nor a JSON list")
         )
     code = content.get("error_code") if isinstance(content, dict) else None
     if status == 404 and code in _MISSING:
         return AbsenceAnswer(code)
     if 300 <= status < 400:
-        return Foreign(f"{status}, a redirect")
-    return Foreign(f"{status}{_message(content)}")
+        return ForeignResponse(f"{status}, a redirect")
+    return ForeignResponse(f"{status}{_message(content)}")
 
 
 def _json(body: bytes) -> Any:
@@ -224,7 +224,7 @@ class RegistryClient:
         match read_answer(response.status, response.body):
             case CredentialsRefused(status):
                 raise errors.denied_credentials(url, status)
-            case Foreign(why):
+            case ForeignResponse(why):
                 raise errors.foreign_answer(url + path, why)
             case answer:
                 return answer

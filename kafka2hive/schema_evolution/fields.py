@@ -13,7 +13,7 @@ from kafka2hive.decode.schemas.avro import (
     AvroSchema,
     Decimal,
     Fixed,
-    Named,
+    NamedType,
     Record,
     Type,
     Union,
@@ -154,7 +154,7 @@ class AvroTypes(SchemaTypes):
                 return None if inner_type is None else f"map<string,{inner_type}>"
             case AvroPrimitive() | Fixed() | AvroEnum():
                 return self._scalar(whole, place)
-            case Named(name):  # the definition of a type is never a name
+            case NamedType(name):  # the definition of a type is never a name
                 return self.left_out(place, f"is {name}, which is not defined")
 
     def _union(self, branches: tuple[Type, ...], place: str, within: tuple[str, ...]) -> str | None:

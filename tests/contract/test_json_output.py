@@ -61,10 +61,10 @@ from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import (
     DroppedFiles,
     EpochStatus,
-    NotBegun,
     RetentionStatus,
     StatusResult,
     TableStatus,
+    TableWithoutLedger,
 )
 from kafka2hive.service.inspect.where import OffsetPlace, PartitionDrop, PlaceAnswer
 from kafka2hive.service.orders.delivery import OrderAnswer
@@ -75,7 +75,7 @@ from kafka2hive.service.retention.command import RetainRequest, RetainResult
 from kafka2hive.service.retention.expired import ExpiredPartition
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
-from kafka2hive.service.tables.never_filled import NeverFilled
+from kafka2hive.service.tables.never_filled import NeverFilledColumn
 from kafka2hive.service.tables.offset_sources import PlacedOffset
 from kafka2hive.service.tables.start_preview import PendingFiles
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
@@ -238,8 +238,8 @@ def _status() -> StatusResult:
         (("air.planes", damaged),),
         "nobody answers at 127.0.0.1:9092",
         (
-            NotBegun("air.crews", last=_last_outcome("air.crews")),
-            NotBegun("air.gates", _last_outcome("air.gates").condition),
+            TableWithoutLedger("air.crews", last=_last_outcome("air.crews")),
+            TableWithoutLedger("air.gates", _last_outcome("air.gates").condition),
         ),
         RunConditions((), "2013-01-01T00:00:00Z", RunEnd(69, away)),
         6,
@@ -408,7 +408,7 @@ def _preview() -> PreviewResult:
         (PreviewRow(OffsetPlace(PARTITION, 3), "dt=2013-01-01", values),),
         (PreviewLetter(OffsetPlace(PARTITION, 4), "json.type", "column n expects bigint, got string"),),
         tombstones=1,
-        misspelled=(NeverFilled("carier", "carrier"),),
+        misspelled=(NeverFilledColumn("carier", "carrier"),),
     )
     missing = TableError("kafka.unknown_topic", "air.planes: Kafka does not have topic planes", "create it")
     return PreviewResult((flights, TablePreview("air.planes", error=missing)))

@@ -23,7 +23,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, Session
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path
 from kafka2hive.service.run.hive_gate import asker
-from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, NoAnswer, Question
+from kafka2hive.service.run.hive_questions import Agreement, Answer, Ask, NoAnswer, Question
 from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.tables.table_state import MapTable
@@ -101,7 +101,7 @@ def test_a_new_database_of_many_tables_is_made_once_whoever_else_makes_it_at_tha
             tries = 0
             while isinstance(answers[number], NoAnswer) and (tries := tries + 1) < 10:
                 answers[number] = gate(question)
-        assert answers == [Agrees()] * len(asked)
+        assert answers == [Agreement()] * len(asked)
         assert len(hive.query(f"show tables in {unique}")) == TABLES
     finally:
         hive.query(f"drop database if exists {unique} cascade")

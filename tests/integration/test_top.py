@@ -27,9 +27,9 @@ class Watch(LiveView):
 
     last: Reading | None = None
 
-    def on_live_view_read(self, message: LiveView.Read) -> None:
+    def on_live_view_new_reading(self, message: LiveView.NewReading) -> None:
         self.last = message.reading
-        super().on_live_view_read(message)
+        super().on_live_view_new_reading(message)
 
     def row(self, name: str) -> TopRow | None:
         rows = self.last.rows if self.last else ()

@@ -69,7 +69,7 @@ class Figures(Protocol):
 class TableList(Widget):
     """The rows on the screen: a window into the sorted and filtered tables that follows the selected one."""
 
-    class Moved(Message):
+    class Selection(Message):
         """Another table is selected."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -129,7 +129,7 @@ class TableList(Widget):
     def _select(self, place: int) -> None:
         self.selected = self.rows[min(max(place, 0), len(self.rows) - 1)].name
         self._follow()
-        self.post_message(TableList.Moved())
+        self.post_message(TableList.Selection())
 
     def on_resize(self) -> None:
         self._follow()
@@ -215,12 +215,12 @@ class Help(ModalScreen[None]):
 class LiveView(App[None]):
     """Shows readings as they arrive. A second thread reads, so a service that does not answer never blocks the view."""
 
-    class Read(Message):
+    class NewReading(Message):
         def __init__(self, reading: Reading) -> None:
             super().__init__()
             self.reading = reading
 
-    class Letters(Message):
+    class NewLetters(Message):
         """A table's dead letters have arrived."""
 
         def __init__(self, table: str, letters: "LetterPage | str") -> None:
@@ -276,7 +276,7 @@ class LiveView(App[None]):
             except BaseException as error:  # noqa: BLE001 (raised again by the command)
                 self.call_later(self._fail, error)
                 return
-            self.post_message(self.Read(reading))
+            self.post_message(self.NewReading(reading))
             self._due.wait(self._interval)
             self._due.clear()
 
@@ -284,12 +284,12 @@ class LiveView(App[None]):
         self.bug = error
         self.exit()
 
-    def on_live_view_read(self, message: Read) -> None:
+    def on_live_view_new_reading(self, message: NewReading) -> None:
         self._reading = message.reading
         self._list.show(rows=message.reading.rows)
         self._show()
 
-    def on_live_view_letters(self, message: Letters) -> None:
+    def on_live_view_new_letters(self, message: NewLetters) -> None:
         if isinstance(screen := self.screen, Detail) and screen.table == message.table:
             screen.letters = message.letters
             self._show_detail(screen)
@@ -337,7 +337,7 @@ class LiveView(App[None]):
             Group(*detail(row, screen.letters, self._now(), hive=self._hive))
         )
 
-    def on_table_list_moved(self) -> None:
+    def on_table_list_selection(self) -> None:
         self._show_trouble()
         self._due.set()
 
@@ -361,7 +361,7 @@ class LiveView(App[None]):
             letters = self._figures.letters(table)
         except Kafka2HiveError as error:
             letters = "none" if error.code == "usage.no_dead_letter" else str(error)
-        self.post_message(self.Letters(table, letters))
+        self.post_message(self.NewLetters(table, letters))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, Help):

@@ -242,11 +242,11 @@ def resolve(data: object, environ: Mapping[str, str], problems: Problems) -> tup
         folder = FilePath(directory)
         environ = {**environ, **json.loads((folder / SUBMITTED_VARIABLES).read_text(encoding="utf-8"))}
         sent_files = json.loads((folder / SUBMITTED_FILES).read_text(encoding="utf-8"))
-    resolver = _Resolver(environ, problems, sent_files)
+    resolver = _ReferenceResolver(environ, problems, sent_files)
     return resolver.value(data, ()), resolver.references
 
 
-class _Resolver:
+class _ReferenceResolver:
     """Resolves the values of one map and notes its references."""
 
     def __init__(self, environ: Mapping[str, str], problems: Problems, sent_files: Mapping[str, str]) -> None:

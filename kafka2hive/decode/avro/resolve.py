@@ -100,7 +100,7 @@ def resolve(
     schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.AvroPlan:
     """Resolve the schema against the columns; a column that the schema lacks is NULL. Raises SchemaUnresolvable."""
-    resolver = _Resolver(schema, columns, sources, spelling)
+    resolver = _AvroResolver(schema, columns, sources, spelling)
     try:
         root = resolver.node(schema.root, source_tree(sources, spelling), ())
     except RecursionError as error:
@@ -113,7 +113,7 @@ def resolve(
     return plan.AvroPlan(root, tuple(resolver.shapes))
 
 
-class _Resolver:
+class _AvroResolver:
     """Builds one plan; `shapes` collects the types whose values are skipped."""
 
     def __init__(

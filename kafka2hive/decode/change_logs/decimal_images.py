@@ -158,7 +158,7 @@ class DecimalImages:
         self._open_decoder = open_decoder
         self._decimals = decimals
         self._form = form
-        self._readers: dict[tuple[int, str, tuple[int, ...]], _Reader] = {}
+        self._readers: dict[tuple[int, str, tuple[int, ...]], _ImageReader] = {}
         self._are_numbers = False
         self._schema_decimals = cache(
             lambda: SchemaDecimals(open_decoder, [decimal.key for decimal in decimals])
@@ -235,19 +235,19 @@ class DecimalImages:
             return f"{decimal.key} has scale {decimal.type.scale}, the record's schema says {says}"
         return f"{decimal.key} is a decimal, the record's schema says bytes of no known scale"
 
-    def _reader(self, prefix: int, image: str, forms: tuple[int, ...]) -> "_Reader":
+    def _reader(self, prefix: int, image: str, forms: tuple[int, ...]) -> "_ImageReader":
         key = prefix, image, forms
         if key not in self._readers:
             if len(self._readers) >= _MOST_READERS:
                 self._readers.clear()
             plan = self._plan(prefix, image)
-            self._readers[key] = _Reader(
+            self._readers[key] = _ImageReader(
                 plan, self._open_decoder, self._decimals, forms, is_in_map=self._form is not None
             )
         return self._readers[key]
 
 
-class _Reader:
+class _ImageReader:
     """Reads records with the same forms of decimals: TEXT, NUMBER, UNKNOWN, or for bytes their scale.
 
     The row before the change is read field by field, because each of its decimals may have a different form.

@@ -140,12 +140,12 @@ def resolve(
     schema: ProtobufSchema, name: str, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.ProtobufPlan:
     """Resolve the message of this full name; a column that it lacks is NULL. Raises SchemaUnresolvable."""
-    resolver = _Resolver(schema, columns, sources, spelling)
+    resolver = _ProtobufResolver(schema, columns, sources, spelling)
     root = resolver.level(schema.messages[name], source_tree(sources, spelling), ())
     return plan.ProtobufPlan(root, tuple(resolver.shapes))
 
 
-class _Resolver:
+class _ProtobufResolver:
     """Builds one plan; `shapes` collects the types whose values are skipped."""
 
     def __init__(

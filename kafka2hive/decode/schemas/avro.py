@@ -69,14 +69,14 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedType:
     """A named type by its full name."""
 
     name: str
 
 
 Definition = Fixed | AvroEnum | Record
-Type = AvroPrimitive | Fixed | AvroEnum | Array | AvroMap | Union | Record | Named
+Type = AvroPrimitive | Fixed | AvroEnum | Array | AvroMap | Union | Record | NamedType
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class AvroSchema:
 
     def definition(self, of: Type) -> Type:
         """Return the definition of a named type; any other type unchanged."""
-        return self.names[of.name] if isinstance(of, Named) else of
+        return self.names[of.name] if isinstance(of, NamedType) else of
 
 
 def text_of(described: Type) -> str:
@@ -106,7 +106,7 @@ def text_of(described: Type) -> str:
             return f"union of {', '.join(map(text_of, branches)) or 'nothing'}"
         case AvroEnum(name, _):
             return f"enum {name}"
-        case Record(name, _) | Named(name):
+        case Record(name, _) | NamedType(name):
             return name
 
 
@@ -203,16 +203,16 @@ class _Parser:
         full = name if "." in name or not namespace else f"{namespace}.{name}"
         for candidate in (full, name):
             if candidate in self.names or candidate in self._open:
-                return Named(candidate)
+                return NamedType(candidate)
         raise SchemaInvalid(f"the type {name} is not defined")
 
-    def _define(self, definition: Definition) -> Named:
+    def _define(self, definition: Definition) -> NamedType:
         name = definition.name
         if self.names.setdefault(name, definition) != definition:
             raise SchemaInvalid(f"{name} is defined twice")
-        return Named(name)
+        return NamedType(name)
 
-    def _record(self, node: Mapping[str, Any], namespace: str, depth: int) -> Named:
+    def _record(self, node: Mapping[str, Any], namespace: str, depth: int) -> NamedType:
         name = _full_name(node, namespace)
         fields = node.get("fields")
         if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
@@ -230,7 +230,7 @@ class _Parser:
     @staticmethod
     def _union(branches: list[Type]) -> Union:
         kinds = [
-            b.name if isinstance(b, Named) else b.kind if isinstance(b, AvroPrimitive) else type(b)
+            b.name if isinstance(b, NamedType) else b.kind if isinstance(b, AvroPrimitive) else type(b)
             for b in branches
         ]
         if Union in kinds or len(set(kinds)) < len(kinds):

@@ -217,12 +217,12 @@ def read(descriptor_set: bytes) -> ProtobufSchema:
         own = pool.FindFileByName(OWN)
     except (TypeError, ValueError, KeyError) as error:
         raise SchemaInvalid(f"not a Protobuf schema: {error}") from error
-    reader = _Reader()
+    reader = _DescriptorReader()
     declarations = tuple(map(reader.declaration, own.message_types_by_name.values()))
     return ProtobufSchema(reader.messages, reader.enums, declarations)
 
 
-class _Reader:
+class _DescriptorReader:
     """Collects the messages and enums that the schema's own messages lead to."""
 
     def __init__(self) -> None:

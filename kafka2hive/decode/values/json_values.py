@@ -30,7 +30,7 @@ _NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
 _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 
 
-class Whole(str):
+class WholeNumber(str):
     """The text of a JSON number without fraction and exponent."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ def syntax_fault(error: json.JSONDecodeError) -> str:
 def kind_of(value: Any) -> str:
     if isinstance(value, Fraction):
         return f"number {value[:SHOWN]}"
-    names = {Whole: "number", str: "string", bool: "boolean", Members: "object", list: "array"}
+    names = {WholeNumber: "number", str: "string", bool: "boolean", Members: "object", list: "array"}
     return names.get(type(value), "null")
 
 

@@ -18,7 +18,7 @@ from kafka2hive.decode.values.json_values import (
     Members,
     Take,
     ValueRefusal,
-    Whole,
+    WholeNumber,
     kind_of,
     not_exact,
     once_each,
@@ -53,7 +53,7 @@ def integer(dtype: pa.DataType) -> Take:
     limit = 1 << (dtype.bit_width - 1)
 
     def take(value: Any, path: str) -> int:
-        if type(value) is not Whole:
+        if type(value) is not WholeNumber:
             raise wrong_kind(dtype, value, path)
         if len(value) > LONGEST_BIGINT:
             raise out_of_range(dtype, value, path)
@@ -69,12 +69,12 @@ def floating(dtype: pa.DataType) -> Take:
     double = pa.types.is_float64(dtype)
 
     def take(value: Any, path: str) -> float:
-        if type(value) not in (Whole, Fraction):
+        if type(value) not in (WholeNumber, Fraction):
             raise wrong_kind(dtype, value, path)
         number = float(value) if double else _nearest_float32(value)
         if number in (float("inf"), float("-inf")):
             raise out_of_range(dtype, value, path)
-        if type(value) is Whole and int(number) != int(value):
+        if type(value) is WholeNumber and int(number) != int(value):
             raise not_exact(dtype, value, path)
         return number
 
@@ -194,7 +194,7 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
     is_day = dtype != NAIVE
 
     def take(value: Any, path: str) -> Any:
-        if type(value) is not Whole:
+        if type(value) is not WholeNumber:
             raise ValueRefusal(
                 "json.type",
                 f"column {path} expects a whole number of {unit} since 1970, got {kind_of(value)}",

@@ -19,7 +19,7 @@ from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
-from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole
+from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, WholeNumber
 from kafka2hive.decode.values.scalars import epoch_number, standard_base64, taker
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
@@ -185,7 +185,7 @@ def _number(text: str, dtype: pa.DataType, column: str) -> str:
             f"column {column} expects {hive_type_of(dtype)}, got text that is not a number",
             column,
         )
-    return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
+    return Fraction(text) if any(mark in text for mark in ".eE") else WholeNumber(text)
 
 
 def _boolean(text: str, column: str) -> bool:

@@ -9,7 +9,7 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.text import counted, duration
 from kafka2hive.service.inspect.state import LastOutcome, NotInMap, NotRunning, Paused, Repairing, Starting
-from kafka2hive.service.inspect.status import NotBegun, StatusResult, TableStatus
+from kafka2hive.service.inspect.status import StatusResult, TableStatus, TableWithoutLedger
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
 
 LATE_SECONDS = 900.0
@@ -81,7 +81,7 @@ def _of_error(table: str, error: Kafka2HiveError) -> Attention:
     )
 
 
-def _of_missing(one: NotBegun) -> Attention:
+def _of_missing(one: TableWithoutLedger) -> Attention:
     trouble = _trouble(one.table, one.state, one.last)
     return trouble or Attention(one.table, Urgency.FINE, "Not begun: no ledger yet")
 

@@ -7,7 +7,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
 from kafka2hive.model.metastore import Hive, MetastoreUnavailable
-from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.schema_columns import (
     NewestSchemas,
@@ -81,7 +81,7 @@ def _table_plan(
         comparison = catalogue.compare(metastore.session, name)
     except (TableError, ConfigError) as error:
         return TablePlan(name, error=error)
-    return TablePlan(name, comparison.statements if isinstance(comparison, ToSend) else ())
+    return TablePlan(name, comparison.statements if isinstance(comparison, Statements) else ())
 
 
 def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: MapTable, settings: TableSettings) -> None:

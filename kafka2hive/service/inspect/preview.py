@@ -19,7 +19,7 @@ from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean
-from kafka2hive.service.tables.never_filled import NeverFilled, never_filled
+from kafka2hive.service.tables.never_filled import NeverFilledColumn, never_filled
 from kafka2hive.service.tables.read_through import bounds_of_map
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.table_state import MapTable
@@ -70,7 +70,7 @@ class TablePreview:
     letters: tuple[PreviewLetter, ...] = ()
     tombstones: int = 0
     error: Kafka2HiveError | None = None
-    misspelled: tuple[NeverFilled, ...] = ()
+    misspelled: tuple[NeverFilledColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _table_preview(
     )
 
 
-def _misspelled(columns: ColumnsSeen, table: TableSettings) -> tuple[NeverFilled, ...]:
+def _misspelled(columns: ColumnsSeen, table: TableSettings) -> tuple[NeverFilledColumn, ...]:
     empty = never_filled(columns.empty, table.decoded_columns, columns.unmapped) if columns.rows else []
     return tuple(column for column in empty if column.nearest)
 

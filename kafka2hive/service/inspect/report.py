@@ -118,7 +118,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateGiven:
+class DatedCertificate:
     """A certificate of a Hive partition, and the time of the epoch that certified it."""
 
     written_at: str
@@ -139,7 +139,7 @@ class TableHistory:
     older_epochs: bool = False
     partitions: tuple[PartitionFiles, ...] = ()
     coverage: tuple[Coverage, ...] = ()
-    certificates: tuple[CertificateGiven, ...] = ()
+    certificates: tuple[DatedCertificate, ...] = ()
     letters: "DeadLetterList | None" = None
     letter_files_left: int = 0
     plan: "TablePlan | None" = None
@@ -261,7 +261,7 @@ def _details(
     plan: "TablePlan | None",
 ) -> TableHistory:
     """Read one table's history. An error becomes one of its `failures`, and what was read before the error is kept."""
-    reading = _Reading(table.view)
+    reading = _HistoryParts(table.view)
     failures: list[str] = []
     letters: DeadLetterList | None = None
     try:
@@ -291,14 +291,14 @@ def _details(
 
 
 @dataclass(slots=True)
-class _Reading:
+class _HistoryParts:
     """Collects the parts of snapshots that the report needs, newest first: whole snapshots could be too large to keep."""
 
     view: View
     epochs: list[EpochPoint] = field(default_factory=list)
     older_epochs: bool = False
     partitions: dict[str, PartitionFiles] = field(default_factory=dict)
-    certificates: list[CertificateGiven] = field(default_factory=list)
+    certificates: list[DatedCertificate] = field(default_factory=list)
     letters: list[tuple[str, DataFile]] = field(default_factory=list)
     _accounts: dict[TopicPartition, OffsetAccounting] = field(default_factory=dict)
     _ranges: dict[TopicPartition, list[OffsetRange]] = field(default_factory=dict)
@@ -318,7 +318,7 @@ class _Reading:
             self.older_epochs = True
             return
         self.epochs.append(_point(snapshot))
-        self.certificates += [CertificateGiven(snapshot.written_at, one) for one in snapshot.certificates]
+        self.certificates += [DatedCertificate(snapshot.written_at, one) for one in snapshot.certificates]
         for one in snapshot.accounts:
             place = one.range.topic_partition
             self._accounts[place] = self._accounts.get(place, OffsetAccounting()) + one.account

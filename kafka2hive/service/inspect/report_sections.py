@@ -10,8 +10,8 @@ from kafka2hive.model.text import counted, size
 from kafka2hive.service.inspect.attention import Attention, unix_time
 from kafka2hive.service.inspect.markup import NUMBER, WIDE, Cell, Markup, PageColumn, bytes_of, seconds
 from kafka2hive.service.inspect.report import (
-    CertificateGiven,
     Coverage,
+    DatedCertificate,
     EpochPoint,
     PartitionFiles,
     RunEpoch,
@@ -252,7 +252,7 @@ def _letters(h: Markup, table: TableHistory) -> Iterator[Element]:
     )
 
 
-_CERTIFICATES: tuple[PageColumn[CertificateGiven], ...] = (
+_CERTIFICATES: tuple[PageColumn[DatedCertificate], ...] = (
     PageColumn("partition", "Hive partition", lambda one: one.certificate.partition.path),
     PageColumn("written", "certified", lambda one: one.written_at),
     PageColumn("through", "Kafka read through", lambda one: one.certificate.through),

@@ -125,7 +125,7 @@ class TableStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class NotBegun:
+class TableWithoutLedger:
     """A table that has no ledger yet; `condition` is what a live run reports of it, `last` what the last run reported."""
 
     table: str
@@ -155,7 +155,7 @@ class StatusResult:
     tables: tuple[TableStatus, ...]
     errors: tuple[tuple[str, Kafka2HiveError], ...]
     kafka_error: str | None
-    not_begun: tuple[NotBegun, ...] = ()
+    not_begun: tuple[TableWithoutLedger, ...] = ()
     last_run: RunConditions | None = None
     most_tasks: int | None = None
     map_differs: bool = False
@@ -285,7 +285,7 @@ def known_runs(wiring: Wiring, views: Collection[View], heartbeats: HeartbeatWat
 
 def _not_begun(
     wiring: Wiring, runs: Runs, wanted: Collection[str], known: Collection[str]
-) -> tuple[NotBegun, ...]:
+) -> tuple[TableWithoutLedger, ...]:
     """Return the tables without a ledger: those that the map names, and those that a run reports from a pattern."""
     names = set(literal_rules(wiring))
     if any(rule.pattern is not None for rule in wiring.map.tables):
@@ -293,7 +293,7 @@ def _not_begun(
     selected = (names & set(wanted) if wanted else names) - set(known)
     conditions = ((name, runs.condition(name, None)) for name in sorted(selected))
     return tuple(
-        NotBegun(name, live, runs.last_outcome(name, None) if live is None else None)
+        TableWithoutLedger(name, live, runs.last_outcome(name, None) if live is None else None)
         for name, live in conditions
     )
 

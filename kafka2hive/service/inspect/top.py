@@ -17,7 +17,13 @@ from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.text import unix_seconds
 from kafka2hive.observe.scrape import read_metrics
 from kafka2hive.service.inspect.state import TableState
-from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus, status
+from kafka2hive.service.inspect.status import (
+    EpochStatus,
+    StatusResult,
+    TableStatus,
+    TableWithoutLedger,
+    status,
+)
 from kafka2hive.service.tables.condition import RunConditions
 from kafka2hive.service.tables.ledgers import ledger_tables, literal_rules
 from kafka2hive.service.wiring import Wiring
@@ -59,7 +65,7 @@ class TopRow:
     name: str
     state: TableState | None = None
     table: TableStatus | None = None
-    not_begun: NotBegun | None = None
+    not_begun: TableWithoutLedger | None = None
     lag: int | None = None
     rate: Throughput | None = None
     error: Kafka2HiveError | None = None

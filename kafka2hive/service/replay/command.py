@@ -28,7 +28,7 @@ from kafka2hive.service.repair_heartbeat import RepairHeartbeat
 from kafka2hive.service.replay.letter_files import (
     FileOfLetters,
     ReplayCounts,
-    Untouched,
+    UntouchedFiles,
     account_of,
     oldest_first,
     rules_digest,
@@ -171,7 +171,7 @@ class _Replay:
     rule: TableRule
     paths: LedgerPaths
     result: ReplayResult = field(default_factory=ReplayResult)
-    untouched: Untouched = field(default_factory=Untouched)
+    untouched: UntouchedFiles = field(default_factory=UntouchedFiles)
 
     def complete_result(self) -> ReplayResult:
         self.result.unchanged = self.untouched.files

@@ -103,7 +103,7 @@ def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
 
 
 @dataclass(slots=True)
-class Untouched:
+class UntouchedFiles:
     """The files that a replay leaves unchanged.
 
     `files` counts the files whose chosen letters all fail again, `letters` those letters. `not_read` has the paths of files
@@ -140,7 +140,7 @@ class ReplayBatch:
 
 
 def judge_batch(
-    planned: Mapping[int, DataFile], manifests: Sequence[TableManifest], untouched: Untouched
+    planned: Mapping[int, DataFile], manifests: Sequence[TableManifest], untouched: UntouchedFiles
 ) -> ReplayBatch:
     """Return the result of a batch; `planned` has each task's file. Raises AccountingMismatch as `account_of` does."""
     files: list[DataFile] = []
@@ -183,7 +183,7 @@ class ReplayCounts:
     not_read: tuple[tuple[str, str], ...]
 
     @staticmethod
-    def of(running: RunningReplay, untouched: Untouched) -> "ReplayCounts":
+    def of(running: RunningReplay, untouched: UntouchedFiles) -> "ReplayCounts":
         return ReplayCounts(
             files=running.files,
             account=running.account,

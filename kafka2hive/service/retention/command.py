@@ -12,7 +12,7 @@ from kafka2hive.ledger.snapshot.change import Expiry
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import PartitionDropper
-from kafka2hive.service.retention.expired import Expired, ExpiredPartition, success_files
+from kafka2hive.service.retention.expired import ExpiredPartition, ExpiredPeriods, success_files
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     literal_rules,
@@ -88,7 +88,7 @@ def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announ
         raise _not_in_map(request.table)
     rule = route.rule
     if request.plan_only:
-        planned = Expired.of(wiring, rule, view.state)
+        planned = ExpiredPeriods.of(wiring, rule, view.state)
         return RetainResult(
             request.table,
             planned.before_text,
@@ -111,7 +111,7 @@ def _drop(
 
     now = wiring.ports.clock.epoch_ms() / 1000
     work = Retention(wiring.ports, owned, commit, success_files(rule), has_hive=metastore is not None)
-    expired = Expired.of(wiring, rule, owned.state, owned.certified)
+    expired = ExpiredPeriods.of(wiring, rule, owned.state, owned.certified)
     dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits), now)
     looks = () if metastore is None else work.drop(metastore, lambda: wiring.ports.clock.epoch_ms() / 1000)
     absent = work.never_in_hive.union(*(look.gone for look in looks))

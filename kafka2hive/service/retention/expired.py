@@ -38,7 +38,7 @@ class ExpiredPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class ExpiredPeriods:
     """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none).
 
     The partitions are in the order in which their periods ended. `more` counts those that may be dropped and were not listed.
@@ -59,14 +59,14 @@ class Expired:
         state: Snapshot,
         certified: frozenset[HivePartition] | None = None,
         most: float = math.inf,
-    ) -> "Expired":
+    ) -> "ExpiredPeriods":
         """List the homes of the table's partitions and of those of its dead letters, until `most` of them may be dropped.
 
         `certified` is as in reasons_to_keep. Raises ServiceUnavailable.
         """
         before_ms = expired_before(rule, state, wiring.ports.clock.epoch_ms())
         if not before_ms:
-            return Expired(0, ())
+            return ExpiredPeriods(0, ())
         kept = reasons_to_keep(state, certified, has_hive=wiring.map.hive is not None)
         try:
             places = _places_of_rows(rule, state), _places_of_letters(wiring, state)
@@ -79,7 +79,7 @@ class Expired:
                 found += [each for each in slices if each is not None]
         except StorageError as error:
             raise no_answer_about(state.location, error) from error
-        return Expired(before_ms, tuple(found), sum(not why for _, why in expired))
+        return ExpiredPeriods(before_ms, tuple(found), sum(not why for _, why in expired))
 
 
 def success_files(rule: TableRule) -> frozenset[str]:

@@ -15,15 +15,15 @@ from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.hive_questions import (
-    Agrees,
+    Agreement,
     Answer,
     Ask,
-    Differs,
+    Disagreement,
     HiveQuestions,
     NoAnswer,
     Question,
 )
-from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring, hive_session
 
@@ -106,11 +106,11 @@ class HiveGate(Gate):
             return
         answer = self._answer(Question(name, conform))
         match answer:
-            case Agrees(is_current):
+            case Agreement(is_current):
                 self._refused.pop(name, None)
                 if is_current:
                     self._agreed[name] = spec
-            case Differs(error):
+            case Disagreement(error):
                 self.differs(name, error)
                 raise error
             case NoAnswer():
@@ -129,11 +129,11 @@ class HiveGate(Gate):
         """
         name = self._dead_letters
         answer = self._answer(Question(name, conform=False))
-        if isinstance(answer, Agrees):
+        if isinstance(answer, Agreement):
             self._compared_dead_letters = True
             if answer.is_current:
                 self._agreed[name] = self._spec(name)
-        elif isinstance(answer, Differs) and str(self._refused.get(name)) != str(answer.error):
+        elif isinstance(answer, Disagreement) and str(self._refused.get(name)) != str(answer.error):
             self._refused[name] = answer.error
             log.error("no dead letter can be committed: %s", answer.error)
 
@@ -175,8 +175,8 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
     except (MetastoreUnavailable, ConfigError) as error:
         return NoAnswer(str(error))
     except TableError as error:
-        return Differs(error)
-    return Agrees(is_current=not isinstance(comparison, ToSend))
+        return Disagreement(error)
+    return Agreement(is_current=not isinstance(comparison, Statements))
 
 
 def _recorded(table: Table) -> Collection[ComparedTable]:

@@ -13,14 +13,14 @@ _LINGER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Agrees:
+class Agreement:
     """Hive's table matches the map. If `is_current` is false, the table must still be created or altered."""
 
     is_current: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class Disagreement:
     """Hive's table does not match the map, so tables that write to it must not commit."""
 
     error: TableError
@@ -38,7 +38,7 @@ class NoAnswer:
     alone: bool = False
 
 
-Answer = Agrees | Differs | NoAnswer
+Answer = Agreement | Disagreement | NoAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class HiveQuestions:
                 del self._replies[question]
 
     def _ask(self, question: Question) -> _Reply:
-        """Return the reply of a question under way, or of one that was answered with Agrees but not read yet; else ask anew."""
+        """Return the reply of a question under way, or of an Agreement that was not read yet; otherwise ask anew."""
         reply = self._replies.get(question)
-        if reply is not None and (reply.answer is None or isinstance(reply.answer, Agrees)):
+        if reply is not None and (reply.answer is None or isinstance(reply.answer, Agreement)):
             return reply
         if all(entry.answer is not None for entry in self._replies.values()):
             self._since = self._clock.monotonic()

@@ -34,7 +34,7 @@ class OnceTarget:
     def __init__(self, transaction_wait: float, transactions: OpenTransactions) -> None:
         self.ends: dict[TopicPartition, int] = {}
         self.missing = MissingOffsets()
-        self._held = HeldBack(transaction_wait, transactions)
+        self._held = HeldTargets(transaction_wait, transactions)
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
         """Note a look at Kafka: the ends of logs that it shows for the first time, missing offsets, and held-back offsets."""
@@ -103,7 +103,7 @@ class MissingOffsets:
         return {table: no_answer(table, tps) for table, tps in self._missing.items()}
 
 
-class HeldBack:
+class HeldTargets:
     """Topic partitions whose target lies behind an open transaction, by table, as of the last look."""
 
     def __init__(self, seconds: float, transactions: OpenTransactions) -> None:

@@ -23,7 +23,7 @@ _ABOUT = "transactions"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldLog:
     """A log whose last stable offset has been `stable` since `since_ms` (wall clock). `records` offsets are held back."""
 
     topic_partition: TopicPartition
@@ -49,7 +49,7 @@ class OpenTransactions:
     """The open transactions of a run's topics, updated under the run's lock after each look at Kafka."""
 
     _clock: Clock
-    _held: dict[TopicPartition, Held] = field(default_factory=dict)
+    _held: dict[TopicPartition, HeldLog] = field(default_factory=dict)
     _logged: set[TopicPartition] = field(default_factory=set)
 
     def update(
@@ -93,4 +93,4 @@ class OpenTransactions:
             self._held.pop(tp, None)
         else:
             since_ms = known.since_ms if known is not None and known.stable == stable else now_ms
-            self._held[tp] = Held(tp, stable, records, since_ms)
+            self._held[tp] = HeldLog(tp, stable, records, since_ms)

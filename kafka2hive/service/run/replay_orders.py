@@ -31,7 +31,7 @@ from kafka2hive.plan.contract import TableManifest, TaskPlan
 from kafka2hive.service.replay.letter_files import (
     FileOfLetters,
     ReplayCounts,
-    Untouched,
+    UntouchedFiles,
     judge_batch,
     oldest_first,
     progress_after,
@@ -57,14 +57,14 @@ _MOST_TRIES = 10
 
 
 @dataclass(slots=True)
-class _Work:
+class _OrderWork:
     """One order that is under way.
 
     - `generation`: the ledger's generation; after a new take-over the work begins again.
     - `search`, `letters`: the search for the order's files, and its result so far.
     - `files`: the files still to be decoded; None until the search has ended.
     - `in_flight`: the files of the epoch under way, by task.
-    - `untouched`: what the replay leaves unchanged so far (see Untouched).
+    - `untouched`: what the replay leaves unchanged so far (see UntouchedFiles).
     - `records_next`: whether the table's records have the next turn.
     - `alone`: whether the next batch must be the only one of its epoch, because the last epoch with it failed as a whole.
     - `outages`: how many times the file system did not answer the tasks of the next batch.
@@ -78,7 +78,7 @@ class _Work:
     letters: Letters
     files: deque[FileOfLetters] | None = None
     in_flight: dict[int, DataFile] = field(default_factory=dict)
-    untouched: Untouched = field(default_factory=Untouched)
+    untouched: UntouchedFiles = field(default_factory=UntouchedFiles)
     records_next: bool = False
     alone: bool = False
     outages: int = 0
@@ -92,7 +92,7 @@ class Replays:
         self._owned_tables = owned_tables
         self._steps = steps
         self._once = once
-        self._works: dict[str, _Work] = {}
+        self._works: dict[str, _OrderWork] = {}
         self._ended: list[Order] = []
 
     def keep(self, waiting: Collection[str]) -> None:
@@ -146,9 +146,9 @@ class Replays:
 
     def _work(
         self, order: Order, instruction: ReplayLetters, owned: OwnedLedger, running: RunningReplay
-    ) -> _Work:
+    ) -> _OrderWork:
         letters = Letters(owned.state, running.through)
-        return _Work(
+        return _OrderWork(
             order=order,
             instruction=instruction,
             generation=owned.generation.number,
@@ -195,7 +195,7 @@ class Replays:
         if work.files is not None and not work.files:
             self._end(table, work, ReplayCounts.of(work.running, work.untouched).result)
 
-    def _search(self, work: _Work, seconds: float) -> None:
+    def _search(self, work: _OrderWork, seconds: float) -> None:
         clock = self._wiring.ports.clock
         until = clock.monotonic() + seconds
         for _ in work.search:
@@ -203,7 +203,7 @@ class Replays:
                 return
         work.files = deque(oldest_first(work.letters))
 
-    def _end(self, table: Table, work: _Work, result: str) -> None:
+    def _end(self, table: Table, work: _OrderWork, result: str) -> None:
         self._steps.carry_out(table, work.order, result)
         del self._works[table.name]
         self._ended.append(work.order)
@@ -212,7 +212,7 @@ class Replays:
         """Return the tables whose next epoch decodes letters instead of records."""
         return frozenset(name for name, work in self._ready() if not work.records_next and not work.alone)
 
-    def _ready(self) -> list[tuple[str, _Work]]:
+    def _ready(self) -> list[tuple[str, _OrderWork]]:
         serving = {table.name for table in self._owned_tables.serving()}
         return [(name, work) for name, work in self._works.items() if work.files and name in serving]
 
@@ -246,7 +246,7 @@ class Replays:
                 plans += self._batch(name, work, len(others) + len(plans), slots)
         return tuple(plans) if plans or others else self.lone_batch(slots)
 
-    def _batch(self, name: str, work: _Work, first: int, slots: int) -> list[TaskPlan]:
+    def _batch(self, name: str, work: _OrderWork, first: int, slots: int) -> list[TaskPlan]:
         table = self._owned_tables.tables[name]
         owned, now_ms = table.owned.ledger, self._wiring.ports.clock.epoch_ms()
         plans: list[TaskPlan] = []
@@ -325,7 +325,7 @@ class Replays:
                 self._steps.map_tables([self._owned_tables.tables[name]], partial(self._refuse, work, error))
         return bool(in_flight)
 
-    def _refuse(self, work: _Work, error: TableError, table: Table) -> None:
+    def _refuse(self, work: _OrderWork, error: TableError, table: Table) -> None:
         """End the order with the error, which names the progress so far; the replayed files stay replayed."""
         done = work.running
         before = f"{counted(done.files, 'file')} with {counted(done.account.read, 'letter')} replayed before"

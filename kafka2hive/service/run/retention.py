@@ -20,8 +20,8 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.text import counted
 from kafka2hive.observe.log import RECURRING
-from kafka2hive.service.retention.expired import Expired, success_files
-from kafka2hive.service.tables.dropped import DroppedLooked
+from kafka2hive.service.retention.expired import ExpiredPeriods, success_files
+from kafka2hive.service.tables.dropped import DropLookResult
 from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
@@ -53,7 +53,7 @@ class _Progress:
     listed_at: float
     waits: bool = True
     failed: bool = False
-    looks: list[DroppedLooked] = field(default_factory=list)
+    looks: list[DropLookResult] = field(default_factory=list)
     absent: dict[HivePartition, float] = field(default_factory=dict)
     retry_at: float = 0.0
     refused: dict[HivePartition, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class RunningRetention:
         self._began = self._clock.monotonic()
         self._progress: dict[str, _Progress] = {}
 
-    def note(self, event: DroppedLooked) -> None:
+    def note(self, event: DropLookResult) -> None:
         """Keep a look in Hive until `keep` records it."""
         self._of(event.table).looks.append(event)
 
@@ -132,7 +132,7 @@ class RunningRetention:
         progress.listed_at = self._clock.monotonic()
         try:
             ledger = table.owned.ledger
-            expired = Expired.of(
+            expired = ExpiredPeriods.of(
                 wiring=self._wiring,
                 rule=table.rule,
                 state=ledger.state,
@@ -191,7 +191,7 @@ class RunningRetention:
             progress.foreign = removal.foreign
 
 
-def _note(progress: _Progress, event: DroppedLooked) -> None:
+def _note(progress: _Progress, event: DropLookResult) -> None:
     look = event.look
     progress.absent |= dict.fromkeys(look.gone, event.at)
     for home in (*look.present, *look.refused):

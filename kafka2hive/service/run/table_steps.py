@@ -27,8 +27,8 @@ from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.retention import RunningRetention
 from kafka2hive.service.run.stopped_tables import StoppedTables
-from kafka2hive.service.tables.dropped import DroppedLooked
-from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked, keep_places
+from kafka2hive.service.tables.dropped import DropLookResult
+from kafka2hive.service.tables.places import LocationCorrection, LocationLook, keep_places
 from kafka2hive.service.tables.registrar import (
     NoRegistrar,
     RefusedByHive,
@@ -177,11 +177,11 @@ class TableSteps:
                     self._owned_tables.note_registered(partitions)
                 case RefusedByHive():
                     self._owned_tables.note_refusal(event)
-                case LocationsCorrected(partitions):
+                case LocationCorrection(partitions):
                     self._reporter.locations_corrected(partitions)
-                case LocationsLooked():
+                case LocationLook():
                     self._note_looks(event)
-                case DroppedLooked():
+                case DropLookResult():
                     self._retention.note(event)
                 case _:
                     assert_never(event)
@@ -206,7 +206,7 @@ class TableSteps:
                 self._registrar.drop(name, {})
                 self._retention.forget(name)
 
-    def _note_looks(self, event: LocationsLooked) -> None:
+    def _note_looks(self, event: LocationLook) -> None:
         for name in {partition.table for partition in event.right | event.put_back}:
             known = self._looks.get(name, Looks())
             right = {p: event.at for p in event.right if p.table == name}

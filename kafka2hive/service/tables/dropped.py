@@ -17,7 +17,7 @@ SLICE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class DroppedLooked:
+class DropLookResult:
     """The result of a look for dropped partitions of a table in Hive that began `at` (Unix seconds)."""
 
     table: str
@@ -74,7 +74,7 @@ class DroppedPartitions:
             if when <= now or when >= now + LATER_SECONDS:
                 self._next_look[home] = soon
 
-    def by_table(self, look: DropLook, at: float) -> list[DroppedLooked]:
+    def by_table(self, look: DropLook, at: float) -> list[DropLookResult]:
         """Split the result of a look that began `at` by table. Partitions that were forgotten in the meantime are left out."""
         owners = {home: self._owner.get(home) for home in (*look.gone, *look.present, *look.refused)}
         events = []
@@ -82,7 +82,7 @@ class DroppedPartitions:
             gone = frozenset(home for home in look.gone if owners[home] == table)
             present = frozenset(home for home in look.present if owners[home] == table)
             refused = {home: why for home, why in look.refused.items() if owners[home] == table}
-            events.append(DroppedLooked(table, DropLook(gone, present, refused), at))
+            events.append(DropLookResult(table, DropLook(gone, present, refused), at))
         return events
 
 

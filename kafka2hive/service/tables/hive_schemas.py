@@ -68,7 +68,7 @@ class Schemas(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ToSend:
+class Statements:
     """The statements after which Hive's table would match the map."""
 
     statements: tuple[str, ...]
@@ -140,7 +140,7 @@ class Catalogue:
         """Return the table that the map requires, as a snapshot records it."""
         return compared_table(self.expected(name))
 
-    def compare(self, session: Session, name: str) -> TableDescription | ToSend:
+    def compare(self, session: Session, name: str) -> TableDescription | Statements:
         """Return Hive's table if it matches the map, otherwise the statements that a run would send. Changes nothing in Hive.
 
         Raises MetastoreUnavailable, TableError (the table does not match, is missing and may not be created, or Hive
@@ -159,12 +159,14 @@ class Catalogue:
                     f"{name} does not exist in Hive, and the map does not let kafka2hive create it",
                     "create the table, or set create: true in the map",
                 )
-            return ToSend((*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec)))
+            return Statements(
+                (*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec))
+            )
         if expected.alter and (statements := alter_statements(spec, alterations(spec, description))):
-            return ToSend((*statements, *view_statements(spec)))
+            return Statements((*statements, *view_statements(spec)))
         check_table(spec, description)
         if not self._has_view(session, spec):
-            return ToSend(view_statements(spec))
+            return Statements(view_statements(spec))
         self._ensured.add(name)
         return description
 
@@ -214,7 +216,7 @@ class Catalogue:
             else:
                 compared = self.compare(session, name)
                 break
-        if isinstance(compared, ToSend):
+        if isinstance(compared, Statements):
             raise MetastoreUnavailable(
                 f"{name} in Hive still differs from the map, although Hive accepted the statements"
             )

@@ -24,7 +24,7 @@ _ALIKE, _NEARLY_EQUAL = 0.6, 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class NeverFilled:
+class NeverFilledColumn:
     """A column that is NULL in every row so far; `nearest` is the path of the most similar key that no column takes."""
 
     column: str
@@ -102,7 +102,7 @@ class ColumnWatch:
             log.warning("%s: %s", table.name, text)
 
 
-def _text(columns: Sequence[NeverFilled], rows: int) -> str:
+def _text(columns: Sequence[NeverFilledColumn], rows: int) -> str:
     named = ", ".join(map(str, columns[:_MOST_NAMED]))
     more = f" and {len(columns) - _MOST_NAMED} more" if len(columns) > _MOST_NAMED else ""
     return (
@@ -113,10 +113,12 @@ def _text(columns: Sequence[NeverFilled], rows: int) -> str:
 
 def never_filled(
     empty: Iterable[str], columns: Sequence[Column], unmapped: Iterable[str], alike: float = _ALIKE
-) -> list[NeverFilled]:
+) -> list[NeverFilledColumn]:
     """Return the empty columns, each with the most similar of the `unmapped` keys (paths that no column takes)."""
     paths = {column.name: path_text(column.path or (column.name,)) for column in columns}
-    return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), unmapped, alike)) for name in empty]
+    return [
+        NeverFilledColumn(name, _nearest(paths.get(name, f"$.{name}"), unmapped, alike)) for name in empty
+    ]
 
 
 def _nearest(path: str, unmapped: Iterable[str], alike: float) -> str:

@@ -11,7 +11,7 @@ from kafka2hive.ledger.early_files import Rows
 from kafka2hive.ledger.early_files import with_places as place
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.retire import Keeping, Looks
+from kafka2hive.ledger.retire import Looks, RetirementResult
 from kafka2hive.ledger.retire import keep_places as keep
 from kafka2hive.ledger.snapshot.change import PlaceUpdate
 from kafka2hive.model.files import HivePartition
@@ -23,14 +23,14 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
 
 
 @dataclass(frozen=True, slots=True)
-class LocationsCorrected:
+class LocationCorrection:
     """A statement had put the locations of these partitions back. The registrar has corrected them, or will (K8)."""
 
     partitions: frozenset[HivePartition]
 
 
 @dataclass(frozen=True, slots=True)
-class LocationsLooked:
+class LocationLook:
     """The result of a look at locations that began at `at` (Unix seconds); `right` and `put_back` are as in LocationCheck.
 
     A partition in `put_back` is corrected only when the ledger has recorded it (K8).
@@ -68,7 +68,7 @@ def keep_places(
     rule: TableRule,
     looks: Looks,
     publish: Callable[[PlaceUpdate], OwnedLedger],
-) -> Keeping:
+) -> RetirementResult:
     """Record looks at Hive's locations, and retire and delete early files (K8). Raises as `publish` does."""
     return keep(
         ports,

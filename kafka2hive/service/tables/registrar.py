@@ -16,8 +16,8 @@ from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable, Partitions
 from kafka2hive.observe.log import RECURRING
-from kafka2hive.service.tables.dropped import DroppedLooked, DroppedPartitions, look_and_drop
-from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked
+from kafka2hive.service.tables.dropped import DropLookResult, DroppedPartitions, look_and_drop
+from kafka2hive.service.tables.places import LocationCorrection, LocationLook
 from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Background, Clock, Thread
 
@@ -44,7 +44,7 @@ class RefusedByHive:
     partitions: frozenset[HivePartition] = frozenset()
 
 
-RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected | LocationsLooked | DroppedLooked
+RegistrarEvent = RegisteredInHive | RefusedByHive | LocationCorrection | LocationLook | DropLookResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +224,9 @@ class Registrar:
         with self._condition:
             self._put_back |= check.put_back
             if check.corrected or check.put_back:
-                self._events.append(LocationsCorrected(check.corrected | check.put_back))
+                self._events.append(LocationCorrection(check.corrected | check.put_back))
             if check.right or check.put_back:
-                self._events.append(LocationsLooked(check.right, check.put_back, asked_at))
+                self._events.append(LocationLook(check.right, check.put_back, asked_at))
         return bool(self._to_look_at)
 
     def _due(self) -> frozenset[HivePartition]:

@@ -22,7 +22,7 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.metastore import Hive, MetastoreUnavailable
 from kafka2hive.model.text import counted
 from kafka2hive.registry.port import Registry
-from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
 from kafka2hive.service.tables.ledgers import UnreadableLedger, apart, attempt
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
@@ -198,7 +198,7 @@ def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTab
         if table is not None:
             catalogue.resolve(table)
         comparison = catalogue.compare(metastore.session, name)
-        if isinstance(comparison, ToSend):
+        if isinstance(comparison, Statements):
             count = counted(len(comparison.statements), "statement")
             return Passed(f"does not match the map yet: a run sends {count} (`kafka2hive plan` shows them)")
         return Passed(f"matches the map, at {comparison.location}")

@@ -67,14 +67,14 @@ class UploadedFile:
 
 
 @dataclass(slots=True)
-class _Held:
+class _InMemory:
     """All bytes of the file are in memory; a file that an earlier try left in the file system is an orphan."""
 
     parts: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class _Streaming:
+class _OpenStream:
     """The file is open in the file system; bytes that were written are not kept in memory."""
 
     name: DataFileName
@@ -89,19 +89,19 @@ class Upload:
         self._place = place
         self._new_name = new_name
         self._tries = Tries(place.clock)
-        self._state: _Held | _Streaming = _Held([])
+        self._state: _InMemory | _OpenStream = _InMemory([])
         self.length = 0
         self._crc = 0
 
     def write(self, data: bytes | memoryview) -> None:
         """Append bytes to the file. Raises StorageError."""
         match self._state:
-            case _Held(parts) as held:
+            case _InMemory(parts) as held:
                 if self._place.held.take(self.length, len(data)):
                     parts.append(bytes(data))
                 else:
                     self._stream(held, data)
-            case _Streaming(_, writer):
+            case _OpenStream(_, writer):
                 writer.write(data)
         self._crc = zlib.crc32(data, self._crc)
         self.length += len(data)
@@ -111,9 +111,9 @@ class Upload:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
         try:
             match self._state:
-                case _Held(parts):
+                case _InMemory(parts):
                     name = self._retry_until_done(lambda: self._write_whole(parts))
-                case _Streaming(name, writer):
+                case _OpenStream(name, writer):
                     self._close(writer)
             self._place.progress()
             self._rename(name)
@@ -125,7 +125,7 @@ class Upload:
     def abandon(self) -> None:
         """Give up the file in any state; never raises."""
         self.make_no_further_try()
-        if isinstance(self._state, _Streaming):
+        if isinstance(self._state, _OpenStream):
             self._state.writer.abandon()
         self._release()
 
@@ -133,11 +133,11 @@ class Upload:
         """Make the next failure final. It ends the retries of a `publish` that runs in another thread."""
         self._tries.given_up = True
 
-    def _stream(self, held: _Held, data: bytes | memoryview) -> None:
+    def _stream(self, held: _InMemory, data: bytes | memoryview) -> None:
         """Create the file, because it exceeds its share, and write the held bytes."""
         name, writer = self._retry_until_done(lambda: self._write_out([*held.parts, bytes(data)]))
         self._release()
-        self._state = _Streaming(name, writer)
+        self._state = _OpenStream(name, writer)
 
     def _retry_until_done(self, attempt: Callable[[], Result]) -> Result:
         while True:
@@ -220,9 +220,9 @@ class Upload:
         return False
 
     def _release(self) -> None:
-        if isinstance(self._state, _Held):
+        if isinstance(self._state, _InMemory):
             self._place.held.release(sum(map(len, self._state.parts)))
-            self._state = _Held([])
+            self._state = _InMemory([])
 
     def _path(self, name: DataFileName, state: str) -> str:
         return join(self._place.directory, name.in_state(state))

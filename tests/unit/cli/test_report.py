@@ -21,8 +21,8 @@ from kafka2hive.service.inspect.attention import Attention, Urgency, attention_o
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, LetterGroup
 from kafka2hive.service.inspect.plan import TablePlan
 from kafka2hive.service.inspect.report import (
-    CertificateGiven,
     Coverage,
+    DatedCertificate,
     EpochPoint,
     PartitionFiles,
     Report,
@@ -41,7 +41,13 @@ from kafka2hive.service.inspect.state import (
     Starting,
     TableState,
 )
-from kafka2hive.service.inspect.status import LAST_EPOCHS, EpochStatus, NotBegun, StatusResult, TableStatus
+from kafka2hive.service.inspect.status import (
+    LAST_EPOCHS,
+    EpochStatus,
+    StatusResult,
+    TableStatus,
+    TableWithoutLedger,
+)
 from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.condition import (
     Retrying,
@@ -200,7 +206,7 @@ def test_the_most_urgent_table_is_first_and_of_two_the_one_with_more_waiting_rec
         ("e.damaged", ManualActionRequired("ledger.checksum", "damaged", "restore it")),
         ("f.silent", TableError("storage.unavailable", "no answer")),
     )
-    result = StatusResult(tables, errors, None, not_begun=(NotBegun("g.new"),))
+    result = StatusResult(tables, errors, None, not_begun=(TableWithoutLedger("g.new"),))
     order = [one.table for one in attention_of(result, NOW)]
     assert order == ["d.stopped", "e.damaged", "f.silent", "c.more", "b.less", "a.fine", "g.new"]
 
@@ -304,7 +310,7 @@ def hostile_report(text: str) -> Report:
         coverage=(
             Coverage(place, (OffsetRange(TopicPartition(text, 0), 0, 100),), OffsetAccounting(read=100), ()),
         ),
-        certificates=(CertificateGiven(text, certificate),),
+        certificates=(DatedCertificate(text, certificate),),
         letters=DeadLetterList(3, 1, (group,), not_read=((text, text),)),
         plan=TablePlan(text, (text,)),
         failures=(text,),

@@ -13,8 +13,8 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retire import (
     FRESH_SECONDS,
     MOST_DELETES,
-    Keeping,
     Looks,
+    RetirementResult,
     is_retired,
     keep_places,
     retired_files,
@@ -103,7 +103,7 @@ class Place:
         )
         return name.in_state("final")
 
-    def keep(self, looks: Looks, now: float) -> Keeping:
+    def keep(self, looks: Looks, now: float) -> RetirementResult:
         def publish(change: PlaceUpdate) -> OwnedLedger:
             state = draft(self.owned, "s", SINCE, change)
             self.owned = OwnedLedger(self.owned.paths, self.owned.generation, state)
@@ -150,7 +150,7 @@ def test_early_files_are_deleted_after_the_text_file_that_names_them_is_there(tm
     others = [place._name(1, 7, "ffffffff"), place._name(5, 8), "_SUCCESS", "by-hand.parquet"]
     for name in others:
         (place.early / name).write_bytes(b"of others")
-    assert place.keep(place.right(BEGAN + DAY - 1), BEGAN + DAY - 1) == Keeping()
+    assert place.keep(place.right(BEGAN + DAY - 1), BEGAN + DAY - 1) == RetirementResult()
     assert place.owned.state.epoch == 9
     assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY).deleted == 2
     mark = "moved-abababab-e000010.gz"
@@ -164,7 +164,7 @@ def test_early_files_are_deleted_after_the_text_file_that_names_them_is_there(tm
     assert (line.early, line.through, line.epoch) == (place.moved.early, 4, 10)
     place.keep(Looks(), BEGAN + DAY)
     assert not place.owned.state.retired and not place.owned.state.moved
-    assert place.keep(Looks(), BEGAN + DAY) == Keeping() and place.owned.state.epoch == 11
+    assert place.keep(Looks(), BEGAN + DAY) == RetirementResult() and place.owned.state.epoch == 11
 
 
 @pytest.mark.parametrize("age", [FRESH_SECONDS + 1, -1])
@@ -215,7 +215,7 @@ def test_without_the_section_in_the_map_nothing_is_retired(tmp_path: Path) -> No
         footer_of=place.footer,
         publish=lambda change: place.owned,
     )
-    assert kept == Keeping() and place.early_names() == place.names
+    assert kept == RetirementResult() and place.early_names() == place.names
 
 
 def removed(place: Place) -> None:
@@ -252,7 +252,7 @@ def test_early_files_stay_while_the_compacted_ones_cannot_be_read(tmp_path: Path
     place = Place(tmp_path)
     large = place.at_home / place.compacted.final.rpartition("/")[2]
     large.write_bytes(b"holes")
-    assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY) == Keeping()
+    assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY) == RetirementResult()
     assert place.owned.state.epoch == 9 and place.early_names() == place.names
     large.write_bytes(b"large")
     assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY).deleted == 2

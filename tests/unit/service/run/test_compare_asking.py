@@ -8,10 +8,10 @@ import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.service.run.hive_questions import (
-    Agrees,
+    Agreement,
     Answer,
     Ask,
-    Differs,
+    Disagreement,
     HiveQuestions,
     NoAnswer,
     Question,
@@ -43,7 +43,7 @@ class Server:
         self.reached.release()
         if self.hanging.is_set():
             assert self.go_on.wait(LONG)
-        return self.answers.get(question.table, Agrees())
+        return self.answers.get(question.table, Agreement())
 
 
 class Turns:
@@ -107,7 +107,7 @@ def test_a_thousand_tables_are_asked_for_once_each_in_a_few_sessions() -> None:
         asker.start()
     for asker in askers:
         asker.join()
-    assert found == [Agrees()] * 1000
+    assert found == [Agreement()] * 1000
     assert sorted(server.asked) == sorted(tables) and server.sessions <= 4
 
 
@@ -129,14 +129,14 @@ def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
 def test_questions_wait_by_the_clock_and_the_threads_of_the_wiring() -> None:
     turns, server = Turns(), Server()
     asking = HiveQuestions(server.session, turns, turns.clock, threads=2, longest_silence=5.0)
-    assert asking.answer(q("d.a")) == Agrees()
+    assert asking.answer(q("d.a")) == Agreement()
     turns.hangs, began = True, turns.clock.monotonic()
     silent = NoAnswer("HiveServer2 has not answered for 5 s")
     assert asking.answer(q("d.b")) == silent and turns.clock.monotonic() - began == 5.0
     assert asking.answer(q("d.c")) == silent and turns.clock.monotonic() - began == 5.0, "not waited for"
     turns.hangs = False
     turns.join()
-    assert [asking.answer(q(f"d.{name}")) for name in "bc"] == [Agrees()] * 2
+    assert [asking.answer(q(f"d.{name}")) for name in "bc"] == [Agreement()] * 2
     assert server.asked == ["d.a", "d.b", "d.c"]
 
 
@@ -149,7 +149,7 @@ def test_a_late_answer_is_there_for_the_next_who_asks() -> None:
     server.go_on.set()
     while isinstance(answer := asking.answer(q("d.a")), NoAnswer):
         pass
-    assert answer == Agrees()
+    assert answer == Agreement()
     assert set(server.asked) == {"d.a"}
 
 
@@ -162,7 +162,7 @@ def test_after_an_outage_the_rest_is_not_asked_for_and_an_answer_ends_the_silenc
     assert asking.answer(q("d.b")) == told, "not waited for, or the outage is told as that of d.b"
     while asking.answer(q("d.b")) == told:
         pass
-    assert asking.answer(q("d.c")) == Agrees(), "waited for again"
+    assert asking.answer(q("d.c")) == Agreement(), "waited for again"
 
 
 def test_a_statement_that_failed_for_one_table_is_no_answer_to_another() -> None:
@@ -183,24 +183,24 @@ def test_a_statement_that_failed_for_one_table_is_no_answer_to_another() -> None
     server.go_on.set()
     for thread in threads:
         thread.join(LONG)
-    assert answers == {"d.a": failed, "d.b": Agrees(), "d.c": Agrees()}
-    assert asking.answer(q("d.d")) == Agrees()
+    assert answers == {"d.a": failed, "d.b": Agreement(), "d.c": Agreement()}
+    assert asking.answer(q("d.d")) == Agreement()
 
 
 def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:
-    differs = Differs(TableError("hive.format", "text"))
+    differs = Disagreement(TableError("hive.format", "text"))
     server = Server({"d.a": differs})
     server.hanging.set()
     asking = asking_of(server.session, threads=1, longest_silence=0.0)
     assert isinstance(asking.answer(q("d.a")), NoAnswer)
     server.hanging.clear()
     server.go_on.set()
-    while asking.answer(q("d.b")) != Agrees():
+    while asking.answer(q("d.b")) != Agreement():
         pass  # one thread asks: it has the refusal of d.a by now
     server.answers.clear()
     while isinstance(answer := asking.answer(q("d.a")), NoAnswer):
         pass
-    assert answer == Agrees()
+    assert answer == Agreement()
 
 
 @pytest.mark.parametrize("under_way", [True, False])
@@ -214,11 +214,11 @@ def test_an_agreement_from_before_a_refusal_is_asked_for_again(under_way: bool) 
         asking.forget("d.a")
     server.hanging.clear()
     server.go_on.set()
-    while asking.answer(q("d.b")) != Agrees():
+    while asking.answer(q("d.b")) != Agreement():
         pass  # one thread asks: it has the agreement of d.a by now
     if not under_way:
         asking.forget("d.a")
-    while asking.answer(q("d.a")) != Agrees():
+    while asking.answer(q("d.a")) != Agreement():
         pass
     assert server.asked.count("d.a") == 2
 

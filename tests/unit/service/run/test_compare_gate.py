@@ -18,7 +18,7 @@ from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate, HiveGate, ask_hive
-from kafka2hive.service.run.hive_questions import Agrees, Answer, Differs, NoAnswer, Question
+from kafka2hive.service.run.hive_questions import Agreement, Answer, Disagreement, NoAnswer, Question
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
 from kafka2hive.service.wiring import Wiring
@@ -39,14 +39,16 @@ from tests.harness.values import data_file, file_name
 
 LETTERS = "air.once_dead_letters"
 AWAY = NoAnswer("connection refused")
-OTHER = Differs(TableError("hive.format", "it does not hold Parquet files but is read by TextInputFormat"))
+OTHER = Disagreement(
+    TableError("hive.format", "it does not hold Parquet files but is read by TextInputFormat")
+)
 MISPLACED = TableError("hive.misplaced", "is registered elsewhere")
 
 
 class Hive:
     """What Hive says to each table; `columns` is the map's."""
 
-    def __init__(self, answer: Answer = Agrees()) -> None:  # noqa: B008  a value
+    def __init__(self, answer: Answer = Agreement()) -> None:  # noqa: B008  a value
         self.otherwise = answer
         self.answers: dict[str, Answer] = {}
         self.asked: list[Question] = []
@@ -115,7 +117,7 @@ def test_a_table_that_was_never_compared_has_not_even_a_ledger_before_hive_answe
     assert codes(owned_tables) == {"air.early": "hive.not_compared", "air.late": "hive.not_compared"}
     assert dumped(loop, wiring) == 0 and epochs(wiring, "air.early") == []
     assert not any(question.conform for question in hive.asked)
-    hive.otherwise = Agrees()
+    hive.otherwise = Agreement()
     assert dumped(loop, wiring) == 18 and codes(owned_tables) == {}
 
 
@@ -180,7 +182,7 @@ def test_a_table_that_the_map_describes_otherwise_now_counts_as_never_compared(t
     loop, owned_tables = begin(wiring, kafka, hive.gate())
     assert dumped(loop, wiring) == 0 and codes(owned_tables)["air.early"] == "hive.not_compared"
     assert epochs(wiring, "air.early") == before
-    hive.otherwise = Agrees()
+    hive.otherwise = Agreement()
     assert dumped(loop, wiring) == 43
 
 
@@ -259,7 +261,7 @@ def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_p
 
 def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_path: Path) -> None:
     wiring, hive = _with_any_dead_letters(make_wiring(tmp_path)), Hive()
-    hive.answers[LETTERS] = Agrees(is_current=False)
+    hive.answers[LETTERS] = Agreement(is_current=False)
     loop, owned_tables = begin(wiring, Kafka(), hive.gate())
     epoch = next_epoch(loop)
     owned = owned_tables.tables["air.early"].owned
@@ -275,7 +277,7 @@ def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_
 
 def test_a_table_that_does_not_exist_is_made_before_it_counts_as_compared(tmp_path: Path) -> None:
     hive = Hive()
-    hive.answers["air.early"] = Agrees(is_current=False)
+    hive.answers["air.early"] = Agreement(is_current=False)
     begin(make_wiring(tmp_path), Kafka(), hive.gate())
     assert Question("air.early", conform=True) in hive.asked
 

@@ -8,7 +8,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import MovedPartition
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.tables.places import LocationsLooked
+from kafka2hive.service.tables.places import LocationLook
 from kafka2hive.service.wiring import Wiring
 from tests.harness.epoch_loop import (
     AtOnce,
@@ -60,7 +60,7 @@ def test_the_time_of_a_moved_partition_begins_with_a_look_and_is_stopped_before_
     table = tables.tables["air.early"]
 
     def plan_after(right: frozenset[HivePartition], put_back: frozenset[HivePartition]) -> str:
-        registrar.events = [LocationsLooked(right, put_back, wiring.ports.clock.epoch_ms() / 1000)]
+        registrar.events = [LocationLook(right, put_back, wiring.ports.clock.epoch_ms() / 1000)]
         loop.plan()
         return table.owned.state.moved[0].right_since
 

@@ -13,10 +13,10 @@ from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import hidden_letters
 from kafka2hive.model.snapshot import ComparedTable, Snapshot
-from kafka2hive.service.retention.expired import Expired
+from kafka2hive.service.retention.expired import ExpiredPeriods
 from kafka2hive.service.run import retention
 from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
-from kafka2hive.service.tables.dropped import DroppedLooked
+from kafka2hive.service.tables.dropped import DropLookResult
 from kafka2hive.storage.port import Denied
 from tests.harness.cli_ledger import local, wired
 from tests.harness.epoch_loop import AtOnce, Clock, HiveAnswers, Kafka, make_loop_and_tables
@@ -90,7 +90,7 @@ class Days:
         self.clock.seconds += seconds
         if look:
             at = self.clock.epoch_ms() / 1000
-            self.registrar.events = [DroppedLooked(NAME, DropLook(**look), at)]  # type: ignore[arg-type]
+            self.registrar.events = [DropLookResult(NAME, DropLook(**look), at)]  # type: ignore[arg-type]
         assert self.loop.plan() is None
 
     def homes(self) -> frozenset[HivePartition]:
@@ -199,13 +199,13 @@ def test_nothing_is_listed_or_recorded_again_before_an_hour_has_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days, listed = Days(tmp_path), list[int]()
-    real = Expired.of
+    real = ExpiredPeriods.of
 
-    def counted(*arguments: Any) -> Expired:
+    def counted(*arguments: Any) -> ExpiredPeriods:
         listed.append(1)
         return real(*arguments)
 
-    monkeypatch.setattr(Expired, "of", counted)
+    monkeypatch.setattr(ExpiredPeriods, "of", counted)
     days.plan()
     epoch = days.state.epoch
     restate(days.table, newest_ms=days.clock.epoch_ms() + 10**9)
@@ -235,7 +235,7 @@ def test_a_partition_with_files_of_others_waits_and_what_hive_refuses_is_a_warni
     (warning,) = days.table.warnings["retention"]
     assert f"{DAYS[0]} has expired and stays" in warning and "part-0.parquet" in warning
     home = next(iter(days.homes()))
-    days.registrar.events = [DroppedLooked(NAME, DropLook(refused={home: "no permission"}), 0.0)]
+    days.registrar.events = [DropLookResult(NAME, DropLook(refused={home: "no permission"}), 0.0)]
     days.plan()
     assert list(days.table.warnings["retention"]) == [
         warning,
@@ -252,12 +252,12 @@ def test_a_name_node_that_does_not_list_sets_no_table_aside_and_is_asked_again_a
 ) -> None:
     days, tries = Days(tmp_path), list[int]()
 
-    def fail(*_: Any) -> Expired:
+    def fail(*_: Any) -> ExpiredPeriods:
         tries.append(1)
         raise ServiceUnavailable("storage.unavailable", "no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Expired, "of", fail)
+        patch.setattr(ExpiredPeriods, "of", fail)
         days.plan()
         days.plan(RETRY_SECONDS - 1)
         assert len(tries) == 1 and days.table.aside is None

@@ -9,7 +9,7 @@ from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
 from kafka2hive.service.tables.table_state import MapTable
 
 MAP = """
@@ -93,7 +93,7 @@ def test_a_column_that_hive_lacks_is_added_once_and_only_when_the_map_says_so() 
     hive = AlteredHive()
     catalogue = _catalogue(hive, "add")
     compared = catalogue.compare(cast("Session", hive), "air.films")
-    assert isinstance(compared, ToSend) and hive.sent == [], "to compare sends nothing"
+    assert isinstance(compared, Statements) and hive.sent == [], "to compare sends nothing"
     for _ in range(2):
         found = catalogue.conform(cast("Session", hive), "air.films")
         assert [column.name for column in found.columns] == ["title", "year"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kafka2hive.ledger.retention import DropLook
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.service.tables.dropped import LATER_SECONDS, SLICE, SOON_SECONDS, DroppedLooked
+from kafka2hive.service.tables.dropped import LATER_SECONDS, SLICE, SOON_SECONDS, DropLookResult
 from kafka2hive.service.tables.registrar import Registrar
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.harness.clock import SkippedTime
@@ -47,8 +47,8 @@ def registrar_of(hive: Hive) -> tuple[Registrar, SkippedTime]:
 
 def looks(registrar: Registrar) -> list[DropLook]:
     events = registrar.take_events()
-    assert all(isinstance(event, DroppedLooked) and event.table == "d.t" for event in events)
-    return [event.look for event in events if isinstance(event, DroppedLooked)]
+    assert all(isinstance(event, DropLookResult) and event.table == "d.t" for event in events)
+    return [event.look for event in events if isinstance(event, DropLookResult)]
 
 
 def test_a_partition_is_dropped_once_and_then_looked_for_every_hour() -> None:

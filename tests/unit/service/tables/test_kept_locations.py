@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from kafka2hive.ledger.snapshot.compaction import watched_partitions
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import MovedPartition
-from kafka2hive.service.tables.places import LocationsCorrected, LocationsLooked
+from kafka2hive.service.tables.places import LocationCorrection, LocationLook
 from kafka2hive.service.tables.registrar import (
     LOOK_SECONDS,
     LOOK_SLICE,
@@ -50,7 +50,7 @@ def test_a_location_is_compared_once_a_minute_and_set_again() -> None:
     registrar.watch("d.t", frozenset({HOME}))
     registrar.keep_locations()
     assert hive.where == HOME.location
-    assert registrar.take_events() == [LocationsCorrected(frozenset({HOME}))]
+    assert registrar.take_events() == [LocationCorrection(frozenset({HOME}))]
     hive.where = EARLY
     registrar.keep_locations()
     assert (hive.looks, hive.where) == (1, EARLY)
@@ -131,8 +131,8 @@ def test_a_location_whose_time_runs_is_set_again_once_the_ledger_has_stopped_it(
     registrar.keep_locations()
     began = clock.epoch_ms() / 1000
     assert registrar.take_events() == [
-        LocationsCorrected(frozenset({HOME})),
-        LocationsLooked(frozenset({other}), frozenset({HOME}), began),
+        LocationCorrection(frozenset({HOME})),
+        LocationLook(frozenset({other}), frozenset({HOME}), began),
     ]
     registrar.keep_locations()
     assert hive.where == EARLY and hive.looks == 2
