@@ -201,9 +201,9 @@ def test_nothing_is_listed_or_recorded_again_before_an_hour_has_expired(
     days, listed = Days(tmp_path), list[int]()
     real = ExpiredPeriods.of
 
-    def counted(*arguments: Any) -> ExpiredPeriods:
+    def counted(**arguments: Any) -> ExpiredPeriods:
         listed.append(1)
-        return real(*arguments)
+        return real(**arguments)
 
     monkeypatch.setattr(ExpiredPeriods, "of", counted)
     days.plan()
@@ -252,7 +252,7 @@ def test_a_name_node_that_does_not_list_sets_no_table_aside_and_is_asked_again_a
 ) -> None:
     days, tries = Days(tmp_path), list[int]()
 
-    def fail(*_: Any) -> ExpiredPeriods:
+    def fail(**_: Any) -> ExpiredPeriods:
         tries.append(1)
         raise ServiceUnavailable("storage.unavailable", "no answer")
 
