@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from hypothesis import Phase, settings
 
@@ -63,6 +64,7 @@ _UNCOVERED = pytest.StashKey[Uncovered]()
 _FOR_ALL = pytest.StashKey[ServicesForAll]()
 _ADDRESS = "services for all"
 """Under this name a worker is told where to ask for them."""
+_MACHINE_BEFORE = pytest.StashKey[tuple[float, float]]()
 
 
 @pytest.fixture(scope="session")
@@ -283,6 +285,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", DESCRIPTION)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
+        config.stash[_MACHINE_BEFORE] = _of_the_machine()
 
 
 @pytest.hookimpl(trylast=True)
@@ -300,6 +303,14 @@ def _cpu_seconds() -> float:
     """Of this process and of all that it started and that have ended."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
+
+
+def _of_the_machine() -> tuple[float, float]:
+    """CPU seconds that all cores had since the machine started, and those that any process used."""
+    times = psutil.cpu_times()
+    everything = sum(times[:8])  # on Linux a guest's are contained in these
+    unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
+    return everything, everything - unused
 
 
 @pytest.hookimpl(wrapper=True)
@@ -328,7 +339,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print what tests said, and what each folder took: the sum of its tests, whichever worker ran them.
 
-    A JVM's CPU seconds count where it ends; those of shared services and of killed groups nowhere.
+    A JVM's CPU seconds count where it ends; those of shared services and of killed groups only in the machine's, which count
+    whatever else runs on it.
     """
     for text in _said:
         terminalreporter.write_line(text)
@@ -336,3 +348,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(text)
     for folder, seconds in _seconds.items():
         terminalreporter.write_line(f"{folder}: {seconds:.1f} s, {_cpu[folder]:.1f} CPU-seconds")
+    total, used = _of_the_machine()
+    total_before, used_before = config.stash[_MACHINE_BEFORE]
+    terminalreporter.write_line(
+        f"this machine meanwhile: {used - used_before:.0f} of {total - total_before:.0f} CPU-seconds"
+    )
