@@ -27,7 +27,12 @@ def bundle(
     config: Map,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="The archive (.tar.gz), replaced if it exists."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The archive (.tar.gz), replaced if it exists; - for standard output.",
+        ),
     ],
     log_format: Log = LogFormat.AUTO,
 ) -> None:
@@ -42,11 +47,13 @@ def bundle(
     from kafka2hive.service.doctor.bundle import write_bundle
 
     def command(service_map: "ServiceMap") -> int:
-        with output_file(output) as draft:
+        is_piped = output == "-"
+        with output_file("/dev/stdout" if is_piped else output) as draft:
             result = write_bundle(draft, _pieces(service_map), Redaction(service_map.secrets))
         for name, error in result.errors.items():
             tell_line(f"{name} could not be made; {name}.error in the archive has the reason: {error}")
-        say(f"{output}: {counted(len(result.names), 'file')}; read them before you send them to anyone")
+        show = tell_line if is_piped else say
+        show(f"{output}: {counted(len(result.names), 'file')}; read them before you send them to anyone")
         return 0
 
     raise typer.Exit(with_map(config, log_format, logging.ERROR, command))

@@ -1,6 +1,8 @@
 """The archive of `bundle`: what is in it, that no secret is, and that a piece that fails does not cost the others."""
 
+import subprocess
 import tarfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from kafka2hive.observe.log import Redaction
 from kafka2hive.service.doctor.bundle import MOST_BYTES, environment_names, ledger_pieces, write_bundle
 from tests.harness.cli_ledger import TABLE, invoke, pending_service
 from tests.harness.mock_broker import Broker, plain_map
+from tests.harness.program import PROGRAM
 
 SECRETS = ("s3cr3t-kafka", "s3cr3t-jaas", "s3cr3t-hive", "s3cr3t-token", "s3cr3t-hdfs", "s3cr3t-spark")
 
@@ -37,6 +40,20 @@ def test_the_archive_has_map_checks_states_and_snapshots(tmp_path: Path, broker:
     assert "e000002.pending" in found[f"ledgers/{TABLE}.txt"] and "flights" in found[f"ledgers/{TABLE}.txt"]
     assert "PATH" in found["environment.txt"].split("\n")
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".in-progress")]
+
+
+def test_a_dash_is_standard_output_and_no_file(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    plain_map(service.map)
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    program = [*PROGRAM, "bundle", "-o", "-", "-c", str(service.map)]
+    done = subprocess.run(program, capture_output=True, check=False, cwd=folder, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    assert list(folder.iterdir()) == []
+    with tarfile.open(fileobj=BytesIO(done.stdout)) as tar:
+        assert "kafka2hive-bundle/doctor.json" in tar.getnames()
+    assert b"read them before you send them" in done.stderr
 
 
 def test_no_secret_of_the_map_is_in_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
