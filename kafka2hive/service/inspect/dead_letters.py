@@ -20,7 +20,13 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.inspect.where import OffsetPlace
-from kafka2hive.service.tables.ledgers import each_ledger, ledger_tables, readable, require_table
+from kafka2hive.service.tables.ledgers import (
+    each_ledger,
+    ledger_tables,
+    readable,
+    refuse_lost_ledgers,
+    require_table,
+)
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound
 
@@ -89,9 +95,11 @@ class LetterPage:
 def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLetterList:
     """Count the dead letters of one or all source tables by table, topic and reason.
 
-    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table).
+    Raises ServiceUnavailable, ManualActionRequired (also if the ledger of a table is gone), ConfigError (no such table).
     """
     expired: list[DataFile] = []
+    if table is None:
+        refuse_lost_ledgers(wiring, (), [paths.table for paths in ledger_tables(wiring)])
     result = count_letters(wiring, _files(wiring, table, lambda _file: True, expired), limit)
     return replace(result, expired=sum(file.rows for file in expired), expired_files=len(expired))
 
@@ -145,6 +153,7 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
         if len(letters) > limit:
             return LetterPage(tuple(letters[:limit]), more=True)
     if not letters:
+        refuse_lost_ledgers(wiring, (), [paths.table for paths in ledger_tables(wiring)])
         gone = f"; not read: {', '.join(f'{path} ({why})' for path, why in not_read)}" if not_read else ""
         gone += f"; expired: {', '.join(file.final for file in expired[:_SHOWN])}" if expired else ""
         raise ConfigError(

@@ -15,7 +15,14 @@ from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import unix_seconds, utc_text
-from kafka2hive.service.tables.ledgers import did_you_mean, each_ledger, ledger_tables, readable
+from kafka2hive.service.tables.ledgers import (
+    did_you_mean,
+    each_ledger,
+    ledger_tables,
+    literal_rules,
+    readable,
+    refuse_lost_ledgers,
+)
 from kafka2hive.service.tables.routes import known_routes
 from kafka2hive.service.wiring import Wiring
 
@@ -95,7 +102,8 @@ class PlaceAnswer:
 def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
     """Return one answer for each table of the map's service that reads the topic partition.
 
-    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
+    Raises ServiceUnavailable, ManualActionRequired (also if the ledger of a table that reads the topic is gone), ConfigError (no
+    table reads that topic partition).
     """
     known: set[TopicPartition] = set()
     states: list[Snapshot] = []
@@ -115,7 +123,12 @@ def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
         snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
         return [_with_drops(_in_history(table, snapshots, place), snapshots)]
 
-    answers = tuple(readable(each_ledger(wiring, ledger_tables(wiring), search)))
+    ledgers = ledger_tables(wiring)
+    topic = place.topic_partition.topic
+    readers = [name for name, rule in literal_rules(wiring).items() if topic in rule.topics]
+    if readers:
+        refuse_lost_ledgers(wiring, readers, [paths.table for paths in ledgers])
+    answers = tuple(readable(each_ledger(wiring, ledgers, search)))
     return answers or _not_begun(wiring, place, known, states)
 
 

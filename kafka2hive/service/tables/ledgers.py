@@ -162,10 +162,17 @@ def require_table(wiring: Wiring, name: str, present: Collection[str]) -> None:
 
     `present` are the tables with ledgers.
     """
-    for _, error in (
-        *unknown_tables(wiring, (name,), present),
-        *vanished_ledgers(wiring, (name,), set(present)),
-    ):
+    for _, error in unknown_tables(wiring, (name,), present):
+        raise error
+    refuse_lost_ledgers(wiring, (name,), present)
+
+
+def refuse_lost_ledgers(wiring: Wiring, tables: Collection[str], present: Collection[str]) -> None:
+    """Raise ManualActionRequired (`ledger.vanished`) for the first table of the map whose ledger is gone.
+
+    `present` are the tables with ledgers; `tables`, if not empty, are the only tables to check.
+    """
+    for _, error in vanished_ledgers(wiring, tables, set(present)):
         raise error
 
 
