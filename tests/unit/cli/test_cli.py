@@ -261,12 +261,15 @@ def test_a_bug_ends_with_its_trace_and_70() -> None:
     assert done.returncode == 70 and done.stderr.splitlines()[-1] == "ZeroDivisionError", done.stderr
 
 
-@pytest.mark.parametrize("module", ["inspect.plan", "run.service"])
-def test_the_code_of_plan_and_run_is_loaded_without_arrow(module: str) -> None:
+def test_the_code_of_plan_and_run_is_loaded_without_arrow() -> None:
     """A run loads it for its tasks while the JVM starts; `plan` loads it only to read a schema of the registry."""
-    program = f"import sys, kafka2hive.service.{module}; print('pyarrow' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    loaded = "".join(
+        f"import kafka2hive.service.{module}; print({module!r}, 'pyarrow' in sys.modules)\n"
+        for module in ("inspect.plan", "run.service")
+    )
+    run = [sys.executable, "-c", f"import sys\n{loaded}"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout == "inspect.plan False\nrun.service False\n"
 
 
 class _Terminal(io.StringIO):
