@@ -56,14 +56,14 @@ class BucketTimes:
         if pa.types.is_integer(column.type):
             return _wall_clock(_micros(column.cast(pa.int64()), _MICROSECONDS[self.bucketing.unit]), zone)
         if zone == self.table_zone:
-            return _within(column.cast(pa.int64()))
+            return _within(column.view(pa.int64()))
         instants = pc.assume_timezone(
-            _within(column.cast(pa.int64()), margin=DAY),
+            _within(column.view(pa.int64()), margin=DAY),
             self.table_zone,
             ambiguous="earliest",
             nonexistent="latest",
         )
-        return _wall_clock(instants.cast(pa.int64()), zone)
+        return _wall_clock(instants.view(pa.int64()), zone)
 
     @property
     def source(self) -> str:
@@ -105,7 +105,7 @@ class TimeBounds:
 
     def outside(self, micros: npt.NDArray[np.int64], record_times: pa.Int64Array) -> npt.NDArray[np.bool_]:
         """Return a mask of the rows whose times (microseconds) are out of bounds; `record_times` as in Bucketer.assign."""
-        written = record_wall_clock(record_times, self._zone).cast(pa.int64())
+        written = record_wall_clock(record_times, self._zone).view(pa.int64())
         reference = pc.fill_null(written, self._planned).to_numpy(zero_copy_only=False)
         reference = np.minimum(reference, self._planned)
         mask: npt.NDArray[np.bool_] = (micros - reference > self._future) | (reference - micros > self._past)
@@ -124,7 +124,7 @@ def _micros(column: pa.Int64Array, factor: int) -> pa.Int64Array:
 
 
 def _within(micros: pa.Int64Array, margin: int = 0) -> pa.TimestampArray:
-    return _keep(micros, EARLIEST + margin, LATEST - margin).cast(NAIVE)
+    return _keep(micros, EARLIEST + margin, LATEST - margin).view(NAIVE)
 
 
 def _keep(column: pa.Int64Array, low: int, high: int) -> pa.Int64Array:
@@ -140,7 +140,7 @@ def _wall_clock(instants: pa.Int64Array, zone: str) -> pa.TimestampArray:
     """Return instants (microseconds) as the wall clock of `zone`."""
     if zone == "UTC":
         return _within(instants)
-    return _within(wall_clock(instants.cast(NAIVE), zone).cast(pa.int64()))
+    return _within(wall_clock(instants.view(NAIVE), zone).view(pa.int64()))
 
 
 def _check_event(bucketing: Bucketing, schema: pa.Schema) -> None:

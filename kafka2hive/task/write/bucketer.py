@@ -98,9 +98,11 @@ class Bucketer:
         refusals = _Refusals(len(rows))
         if self._span is not None:
             walls = self._times.of_rows(rows, record_times)
+            column = walls.view(pa.int64())
             if walls.null_count:
                 refusals.note(walls.is_null().to_numpy(zero_copy_only=False), self._no_time())
-            micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+                column = pc.fill_null(column, 0)
+            micros = column.to_numpy(zero_copy_only=False)
             if self._bounds is not None:
                 refusals.note(self._bounds.outside(micros, record_times()), self._out_of_range())
                 # otherwise times out of bounds would fill the caches
