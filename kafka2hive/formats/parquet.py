@@ -204,7 +204,7 @@ class ParquetReader:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        return schema_in_microseconds(self._file().schema_arrow)
+        return schema_in_microseconds(self._footer.schema.to_arrow_schema())
 
     @property
     def rows(self) -> int:
@@ -220,19 +220,16 @@ class ParquetReader:
         return filled
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        file = self._file(_with_dictionary(self._footer))
+        file = pq.ParquetFile(
+            self._source,
+            metadata=self._footer,
+            read_dictionary=_with_dictionary(self._footer),
+            coerce_int96_timestamp_unit="us",  # nanoseconds would overflow before 1677 and after 2262
+        )
         for group in range(self._footer.num_row_groups):
             # over all groups at once, pyarrow would keep the pages of those that it has read
             part = file.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False)
             yield from map(batch_in_microseconds, part)
-
-    def _file(self, read_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
-        return pq.ParquetFile(
-            self._source,
-            metadata=self._footer,
-            read_dictionary=list(read_dictionary),
-            coerce_int96_timestamp_unit="us",  # nanoseconds would overflow before 1677 and after 2262
-        )
 
 
 def _with_dictionary(footer: pq.FileMetaData) -> list[str]:

@@ -107,6 +107,8 @@ def _values(column: pa.Array) -> Hashes:
     if pa.types.is_decimal(kind):
         return _decimals(column)
     if pa.types.is_dictionary(kind):
+        if len(column.dictionary) > len(column):  # as of a small part of a row group
+            return _words(column.dictionary_decode())
         words = _words(column.dictionary)
         codes = column.indices.fill_null(0).to_numpy()
         return words[codes] if len(words) else np.zeros(len(column), np.uint64)

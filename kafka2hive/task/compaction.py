@@ -115,8 +115,10 @@ class UnitWriter:
                 if isinstance(reader, LinesReader) and not reader.is_whole(batch, total.rows - start):
                     raise _unwritable(path, "its lines hold columns or values that a copy would lose")
                 total = total.plus(batch)
-                numbers = np.zeros(len(batch), np.int32)
-                writer.add(batch, numbers, [assignment.home.path], numbers)
+                # a reader may return strings as dictionaries, but an encoder takes the types of the schema
+                for rows in pa.Table.from_batches([batch]).cast(first.schema).to_batches():
+                    numbers = np.zeros(len(rows), np.int32)
+                    writer.add(rows, numbers, [assignment.home.path], numbers)
         return len(assignment.sources), total
 
     def _compare_rows(self, assignment: UnitAssignment, read: RowSum, written: Sequence[DataFile]) -> None:
@@ -152,11 +154,9 @@ class UnitWriter:
 
     def _batches(self, reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
         try:
-            schema = reader.schema
-            for batch in reader.batches(schema.names, _BATCH_ROWS):
+            for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
                 self._progress()
-                # a reader may return strings as dictionaries, but an encoder takes the types of the schema
-                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+                yield batch
         except UNREADABLE as error:
             raise _unreadable(path, error) from error
 

@@ -79,6 +79,15 @@ def test_values_around_the_length_of_a_word_are_told_apart(kind: pa.DataType) ->
     assert again == hashes
 
 
+@pytest.mark.parametrize("size", [1, 5, 200])
+def test_a_part_of_a_dictionary_has_the_hashes_of_its_values(size: int) -> None:
+    values = [None if number % 7 == 0 else f"value {number % 90}" for number in range(200)]
+    part = pa.array(values).dictionary_encode().slice(3, size)
+    plain = pa.array(values[3 : 3 + size], pa.string())
+    hashes = row_hashes([("c", part)], len(part)).tolist()
+    assert hashes == row_hashes([("c", plain)], len(plain)).tolist()
+
+
 CANCELLING: list[tuple[pa.DataType, tuple[Any, Any], tuple[Any, Any]]] = [
     (pa.binary(), (b"a000228", b"a000278"), (b"y?\xb2/\x19Sx", b"e'\x1e\xf7\xe0\xc1\x0f")),
     (pa.int64(), (0, 0), (-9223372034707292160,) * 2),
