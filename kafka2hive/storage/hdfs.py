@@ -249,8 +249,8 @@ class HdfsFileSystem:
         name = self._name(path)
         used = self._ask(Operation.STAT, path, lambda client: client.get_content_summary(name))
         return FreeSpace(
-            names=_left(used.quota, used.file_count + used.directory_count),
-            bytes=_left(used.space_quota, used.space_consumed),
+            names=_remainder(used.quota, used.file_count + used.directory_count),
+            bytes=_remainder(used.space_quota, used.space_consumed),
         )
 
     def modified_at(self, path: str) -> float:
@@ -393,6 +393,6 @@ class HdfsFileSystem:
         return FileStatus(path, 0 if status.isdir else status.length, status.isdir)
 
 
-def _left(quota: int, used: int) -> int | None:
+def _remainder(quota: int, used: int) -> int | None:
     """Return the unused part of a quota; None if there is no quota, which a NameNode shows as -1 or as the greatest number."""
     return None if quota < 0 or quota >= _NO_QUOTA else max(quota - used, 0)

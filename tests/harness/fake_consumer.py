@@ -59,7 +59,6 @@ class FakeConsumer:
     def __init__(self, logs: Mapping[Key, FakeLog], at_once: int = 7) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
-        self.refusal: AccessRefused | None = None
         self.logs = dict(logs)
         self._offsets = {key: sorted(log.records) for key, log in logs.items()}
         self._at_once = at_once
@@ -70,8 +69,8 @@ class FakeConsumer:
         self._seemed: set[Key] = set()
         self._grown: set[Key] = set()
 
-    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
-        return self.refusal
+    def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
+        return None
 
     def assign(self, assignments: list[Assignment]) -> None:
         self._assigned = {(a.topic, a.partition): a.offset for a in assignments}

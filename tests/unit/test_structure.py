@@ -46,6 +46,17 @@ def test_modules_and_folders_have_names_of_their_own_ideas() -> None:
     assert names & NO_NAMES == set()
 
 
+def test_functions_and_classes_are_no_participles_and_pronouns() -> None:
+    """Only words of their own: `_refused` is no name, `refused_topics` says what was refused."""
+    words = {
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name.strip("_").lower() in NO_NAMES
+    }
+    assert words == set()
+
+
 def test_a_module_is_as_long_as_its_idea() -> None:
     long = {
         str(p.relative_to(ROOT)): n for p in modules() if (n := len(p.read_text().splitlines())) > MOST_LINES

@@ -151,7 +151,7 @@ class Catalogue:
         try:
             description = describe(session, name)
         except MetastoreRefused as error:
-            raise _refused(name, error) from error
+            raise _refusal(name, error) from error
         if description is None:
             if not expected.create:
                 raise TableError(
@@ -178,7 +178,7 @@ class Catalogue:
         try:
             view = describe(session, name)
         except MetastoreRefused as error:
-            raise _refused(name, error) from error
+            raise _refusal(name, error) from error
         if view is not None and view.kind is not TableKind.VIEW:
             raise TableError(
                 "hive.not_a_view",
@@ -204,7 +204,7 @@ class Catalogue:
                     log.info("Hive table %s: %s", name, statement)
             except (MetastoreRefused, StatementFailed) as error:
                 if not more_tries and isinstance(error, MetastoreRefused):
-                    raise _refused(name, error) from error
+                    raise _refusal(name, error) from error
                 if not more_tries:
                     raise
                 log.info(
@@ -304,7 +304,7 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
     )
 
 
-def _refused(name: str, error: MetastoreRefused) -> TableError:
+def _refusal(name: str, error: MetastoreRefused) -> TableError:
     return TableError("hive.refused", f"{name}: {error}", "do what Hive's message asks for")
 
 

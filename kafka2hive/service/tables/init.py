@@ -108,7 +108,7 @@ def import_positions(wiring: Wiring, kafka: Kafka, request: ImportRequest) -> In
         lost_ledger=LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring),
         plan_only=request.plan_only,
     )
-    return InitResult((*map(importer.of, routes.tables), *_refused(wiring, routes.conflicts)))
+    return InitResult((*map(importer.of, routes.tables), *_conflict_outcomes(wiring, routes.conflicts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     outcomes = wiring.ports.concurrency.map(
         lambda table: _init(wiring, lost_ledger, table, routes.tables), routes.tables
     )
-    return InitResult((*outcomes, *_refused(wiring, routes.conflicts)))
+    return InitResult((*outcomes, *_conflict_outcomes(wiring, routes.conflicts)))
 
 
-def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitTable]:
+def _conflict_outcomes(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitTable]:
     return [
         InitTable(c.table, wiring.paths(c.table).table_directory, InitOutcome.FAILED, c.error)
         for c in conflicts

@@ -59,7 +59,9 @@ class OtherTableAudit:
         by_partition = _by_partition(r for unit in others for r in unit.ranges)
         for unit in units:
             shared = [
-                part for r in unit.ranges for part in _common(r, by_partition.get(r.topic_partition, []))
+                part
+                for r in unit.ranges
+                for part in _intersections(r, by_partition.get(r.topic_partition, []))
             ]
             self._only_ours += sum(map(len, unit.ranges)) - sum(map(len, shared))
             for part in pieces(shared, PIECE_OFFSETS):
@@ -176,7 +178,7 @@ def _schemas(files: Iterable[DataFile], contents: dict[str, bytes | None]) -> li
     return schemas
 
 
-def _common(one: OffsetRange, others: Iterable[OffsetRange]) -> list[OffsetRange]:
+def _intersections(one: OffsetRange, others: Iterable[OffsetRange]) -> list[OffsetRange]:
     """Return the parts of `one` that are in any of `others`, which do not overlap."""
     parts = []
     for other in sorted(others):
@@ -195,4 +197,4 @@ def _by_partition(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Of
 
 def _overlaps(unit: Unit, ranges: Iterable[OffsetRange]) -> bool:
     by_partition = _by_partition(unit.ranges)
-    return any(_common(r, by_partition.get(r.topic_partition, [])) for r in ranges)
+    return any(_intersections(r, by_partition.get(r.topic_partition, [])) for r in ranges)

@@ -79,7 +79,7 @@ class ConsumerPort(Protocol):
         """Return, by assignment, the offset after the last message that `consume` returned; below 0 before the first message."""
         ...
 
-    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+    def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
         """Return why brokers have refused this client since the time `since` (time.monotonic), None if they have not.
 
         If `certain`, refusals that a broker's restart could also cause are ignored.
@@ -166,7 +166,7 @@ class TaskConsumer:
         if colon and error.code() in ABOUT_ONE:
             self.complaints[subject] = error
 
-    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+    def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
         refusal = self._log.refusal(since)
         if refusal is None or (certain and not refusal.certain):
             return None

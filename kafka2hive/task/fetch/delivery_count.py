@@ -70,8 +70,8 @@ class CountedConsumer:
     def complaints(self) -> dict[str, KafkaError]:
         return self._consumer.complaints
 
-    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
-        return self._consumer.refused(since, certain=certain)
+    def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
+        return self._consumer.refusal(since, certain=certain)
 
     def expect(self, ranges: Sequence[OffsetRange]) -> None:
         """Start counts for the ranges of the next assignment, one per topic partition, and discard earlier counts."""

@@ -143,7 +143,7 @@ class Fetch:
                 stalled = now - last > self._stall_seconds
                 allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
                 lasting = now - last > min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
-                if lasting and (refusal := self._consumer.refused(last, certain=not stalled)):
+                if lasting and (refusal := self._consumer.refusal(last, certain=not stalled)):
                     raise refusal
                 failures = self._fail_lasting_problems(now, allowed)
                 yield from failures

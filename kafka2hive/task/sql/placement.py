@@ -115,7 +115,7 @@ class PlacedRows:
     def letter_files(self) -> tuple[DataFile, ...]:
         """Wait for the files of dead letters. Raises AccountingMismatch if their rows do not match the counts."""
         files = tuple(self._letters.sink.results())
-        if self._letters.sink.rows != sum(self.refused()):
+        if self._letters.sink.rows != sum(self.refused_rows()):
             raise AccountingMismatch(
                 f"{self._table}: {self._letters.sink.rows} rows in the dead-letter files of the SELECT"
             )
@@ -123,14 +123,14 @@ class PlacedRows:
 
     def placed(self) -> tuple[int, ...]:
         """Return the number of rows by range, without the refused ones."""
-        counts = zip(self._arrivals.counts(), self.refused(), strict=True)
+        counts = zip(self._arrivals.counts(), self.refused_rows(), strict=True)
         return tuple(arrived - refused for arrived, refused in counts)
 
-    def refused(self) -> tuple[int, ...]:
+    def refused_rows(self) -> tuple[int, ...]:
         """Return the number of refused rows by range."""
         return self._unwritable_rows.counts()
 
-    def refused_for(self, *codes: str) -> tuple[int, ...]:
+    def refused_rows_for(self, *codes: str) -> tuple[int, ...]:
         """Return the number of rows by range that are refused for one of the reasons `codes`."""
         return self._unwritable_rows.counts_of(codes)
 
@@ -264,9 +264,9 @@ class SelectedRows:
             attempt=self._attempt,
             task=self._part.index,
             rows=self._placed.placed(),
-            refused=self._placed.refused(),
-            out_of_range=self._placed.refused_for(OUT_OF_RANGE),
-            late=self._placed.refused_for(*CLOSED),
+            refused=self._placed.refused_rows(),
+            out_of_range=self._placed.refused_rows_for(OUT_OF_RANGE),
+            late=self._placed.refused_rows_for(*CLOSED),
             refusals=self._placed.refusals(),
             files=files,
             seconds=self._times.by_phase(),

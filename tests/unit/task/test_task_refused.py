@@ -27,7 +27,7 @@ class Refused(FakeConsumer):
         time.sleep(0.01)
         return MessageBatch([])
 
-    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+    def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
         error = AccessRefused("kafka.credentials", "no way into Kafka at b:1: no", "correct it")
         return error if self._is_certain or not certain else None
 
