@@ -61,7 +61,6 @@ class KafkaAdmin:
         self._client: Any = None
         self._client_log = ClientLog(log)
         self._leaders: dict[str, dict[int, int]] = {}
-        self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         """Return the cluster's id and its topics, except internal ones. Only topics for which `is_wanted` is true have ids."""
@@ -193,12 +192,6 @@ class KafkaAdmin:
             name: {number: partition.leader for number, partition in topic.partitions.items()}
             for name, topic in metadata.topics.items()
         }
-        self._leaderless = {
-            TopicPartition(name, number)
-            for name, leaders in self._leaders.items()
-            for number, leader in leaders.items()
-            if leader < 0
-        }
         return metadata
 
     def _topic_ids(self, names: Sequence[str], seconds: float) -> dict[str, str] | None:
@@ -232,11 +225,11 @@ class KafkaAdmin:
         offsets: dict[TopicPartition, Watermark] = {}
         errors: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
-        if not self._leaderless.isdisjoint(specs):  # they may have leaders by now
+        if any(map(self._is_leaderless, specs)):  # they may have leaders by now
             self._metadata()
         for number, seconds in enumerate(self._tries()):
             waiting = [
-                tp for tp in specs if tp not in offsets and tp not in gone and tp not in self._leaderless
+                tp for tp in specs if tp not in offsets and tp not in gone and not self._is_leaderless(tp)
             ]
             if not waiting or (offsets and number >= _TRIES_FOR_THE_REST):
                 break
@@ -256,12 +249,12 @@ class KafkaAdmin:
                 gone = {tp for tp, error in errors.items() if is_gone(error)}
         unanswered = [tp for tp in specs if tp not in offsets]
         # a topic partition may have no leader for a long time, and the table reports this once
-        leaderless = [tp for tp in unanswered if tp in self._leaderless]
+        leaderless = list(filter(self._is_leaderless, unanswered))
         if leaderless:
             log.debug("no offset of topic partitions without a leader: %s", some_of(leaderless))
         by_reason: dict[str, list[TopicPartition]] = {}
         for tp in unanswered:
-            if tp not in self._leaderless:
+            if not self._is_leaderless(tp):
                 by_reason.setdefault(self._reason(errors.get(tp, FutureTimeout())), []).append(tp)
         for why, silent in by_reason.items():
             log.warning("no offset of %s this time: %s", some_of(silent), why)
@@ -274,6 +267,11 @@ class KafkaAdmin:
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         """Return the broker by the last metadata; -1 if it is not known."""
         return self._leaders.get(topic_partition.topic, {}).get(topic_partition.number, -1)
+
+    def _is_leaderless(self, topic_partition: TopicPartition) -> bool:
+        """Return whether the last metadata lists the topic partition without a leader."""
+        numbers = self._leaders.get(topic_partition.topic, {})
+        return topic_partition.number in numbers and numbers[topic_partition.number] < 0
 
     def _unavailable(self, what: str, error: Exception) -> Exception:
         self._client.poll(0)
