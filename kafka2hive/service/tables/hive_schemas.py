@@ -222,6 +222,10 @@ class Catalogue:
             )
         return compared
 
+    def is_resolved(self, name: str) -> bool:
+        """Return whether `resolve` has succeeded for the table; the dead-letter table needs no call."""
+        return name in self._expected
+
     def expected(self, name: str) -> TableSpec:
         """Return the table that the map requires in Hive. `resolve` must have been called, except for the dead-letter table."""
         return self._expected[name].spec

@@ -1,7 +1,6 @@
 """`validate --online`: the checks of a map against its services."""
 
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
@@ -180,8 +179,7 @@ def _unread_files(
         return [Check("hive", "files", Failed(error.to_error(str(error))))]
     faults = {}
     for table in tables:
-        with suppress(TableError, ServiceUnavailable, ConfigError):  # the table's own check has failed
-            catalogue.resolve(table)
+        if catalogue.is_resolved(table.name):  # otherwise the table's own check has failed
             faults[table.name] = unread(reader, table.rule.writer, catalogue.expected(table.name).columns)
     writers = {table.name: table.rule.writer for table in tables}
     faults[letters.table] = unread_letters(reader, letters.timestamps, writers)
