@@ -50,7 +50,7 @@ def topic_recreated(topic: str, before: str, now: str) -> Problem:
         "kafka.topic_recreated",
         topic,
         f"topic {topic} was deleted and recreated: the positions belong to id {before}, the topic now has id {now}",
-        f"{ACCEPT_GAP} '{topic}:*' resumes at the beginning of the new topic",
+        f"`{ACCEPT_GAP} '{topic}:*' -c MAP` resumes at the beginning of the new topic",
     )
 
 
@@ -62,7 +62,7 @@ def log_truncated(position: OffsetRange) -> Problem:
         topic=tp.topic,
         message=f"{tp} was read up to offset {position.end}, but its log ends at {position.start}: [{position.start},"
         f" {position.end}) was truncated after it had been read (unclean leader election?)",
-        remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at the log's end, {position.start}",
+        remedy=f"`{ACCEPT_GAP} {tp.topic}:{tp.number} -c MAP` resumes at the log's end, {position.start}",
         range=position,
     )
 
@@ -74,7 +74,7 @@ def log_rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: i
         topic=tp.topic,
         message=f"{tp} offset {offset} was read with leader epoch {epoch_read}, and has leader epoch {epoch_now} now: the"
         " log was truncated and rewritten (unclean leader election)",
-        remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at offset {offset + 1} and accepts the rewrite",
+        remedy=f"`{ACCEPT_GAP} {tp.topic}:{tp.number} -c MAP` resumes at offset {offset + 1} and accepts the rewrite",
         range=OffsetRange(tp, offset, offset + 1),
     )
 
@@ -87,7 +87,7 @@ def offsets_lost(missing: OffsetRange) -> Problem:
         topic=tp.topic,
         message=f"{tp} begins at offset {missing.end}, but was read only up to {missing.start}: {counted(len(missing), 'offset')}"
         f" [{missing.start}, {missing.end}) are gone unread",
-        remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and resumes at {missing.end}",
+        remedy=f"`{ACCEPT_GAP} {tp.topic}:{tp.number} -c MAP` records them as lost and resumes at {missing.end}",
         range=missing,
     )
 
@@ -116,7 +116,7 @@ def left_out_by_latest(topic: str, offsets: int) -> str:
     """Return the warning that `start: latest` skips offsets that Kafka already holds."""
     return (
         f"start: latest leaves out {counted(offsets, 'offset')} of topic {topic} that Kafka holds;"
-        " to dump them too, set start: earliest and start the table over with `kafka2hive reset`"
+        " to dump them too, set start: earliest and start the table over with `kafka2hive reset -c MAP`"
     )
 
 

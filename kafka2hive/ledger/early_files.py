@@ -117,7 +117,7 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
             "compact.sources",
             f"{early.partition.location} has {len(listed)} files of this ledger and {foreign} others,"
             f" but the ledger names {early.files}",
-            f"`kafka2hive verify --table {state.table}` names the missing files; nothing was changed",
+            f"`kafka2hive verify --table {state.table} -c MAP` names the missing files; nothing was changed",
         )
     return sorted(listed)
 
@@ -132,7 +132,7 @@ def _refuse_visible_home(files: FileSystem, state: Snapshot, early: EarlyPartiti
             f"{home} must be empty until {early.partition.path} is compacted, but it has {counted(len(visible), 'file')},"
             f" for example {visible[0]}: readers would see more rows than the ledger has",
             "if the ledger was restored from a backup, put the newer one back, or move it away and rebuild it with"
-            f" `kafka2hive recover --rebuild-ledger {state.table}`; move files away that kafka2hive did not write;"
+            f" `kafka2hive recover --rebuild-ledger {state.table} -c MAP`; move files away that kafka2hive did not write;"
             " nothing was changed",
         )
 

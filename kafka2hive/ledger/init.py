@@ -137,5 +137,5 @@ def _ledger_exists(paths: LedgerPaths) -> ManualActionRequired:
     return ManualActionRequired(
         "rebuild.ledger_there",
         f"{paths.table_directory} exists: a ledger is rebuilt only if it is lost",
-        "if the ledger is damaged beyond repair (`kafka2hive verify` names the damage), move the directory away first",
+        "if the ledger is damaged beyond repair (`kafka2hive verify -c MAP` names the damage), move the directory away first",
     )

@@ -109,7 +109,7 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
             " does not exist: a service with another ledger root feeds this table, or its ledger is gone",
             "if another service feeds the table, use its map, or change this table's location; if the ledger is gone,"
             " restore its directory or rebuild it with"
-            f" `kafka2hive recover --rebuild-ledger {base_name(table_directory)}`",
+            f" `kafka2hive recover --rebuild-ledger {base_name(table_directory)} -c MAP`",
         )
 
 
@@ -134,7 +134,7 @@ def refuse_changed_location(state: Snapshot, location: str) -> None:
             "ledger.location_changed",
             f"{state.table}: the map says {location}, but the ledger's files are in {state.location}",
             "set the old location in the map; or, to write new files to the new location and leave visible files in place,"
-            f" type `kafka2hive recover --table {state.table} --accept-location {state.table}`."
+            f" type `kafka2hive recover --table {state.table} --accept-location {state.table} -c MAP`."
             " Before that command, repair lost files (`recover --refetch PATH` with the old location in the map); and for"
             " each Hive partition that will get more records, copy its files to the new location and run ALTER TABLE .."
             " PARTITION (..) SET LOCATION, because its new rows would be hidden otherwise (hive.misplaced)",
@@ -169,5 +169,5 @@ def _refuse_staged_files(ports: Ports, owned: OwnedLedger, staging: str) -> None
         raise AmbiguousOutcome(
             "ledger.orphans_left",
             f"{staged[0]} could not be deleted",
-            f"type `kafka2hive recover --accept-location {owned.state.table}` again",
+            f"type `kafka2hive recover --accept-location {owned.state.table} -c MAP` again",
         )

@@ -89,7 +89,7 @@ def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
             "ledger.generations",
             f"{paths.table_directory}: {len(generations)} generation directories, but a ledger has exactly one",
             "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end, type"
-            f" `kafka2hive reset --table {paths.table}` again; no file was changed",
+            f" `kafka2hive reset --table {paths.table} -c MAP` again; no file was changed",
         )
     return generations[0]
 

@@ -65,8 +65,8 @@ def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRe
     return ManualActionRequired(
         code,
         f"{file.final}: {what}; {file.rows} rows of {ranges}",
-        f"`{recover} --refetch {file.final}` reads its records again if Kafka still has them;"
-        f" `{recover} --accept-loss {file.final}` gives them up; no file was overwritten or deleted",
+        f"`{recover} --refetch {file.final} -c MAP` reads its records again if Kafka still has them;"
+        f" `{recover} --accept-loss {file.final} -c MAP` gives them up; no file was overwritten or deleted",
     )
 
 

@@ -165,7 +165,8 @@ def _refuse_changed_home(
             "compact.home_changed",
             f"{changed[0] if changed else moved.partition.location} is not as compaction wrote it, so the files at"
             f" {moved.early}, which have the same rows, are kept",
-            f"restore it from a backup, or keep both; `kafka2hive verify --table {owned.state.table}` names what is missing",
+            f"restore it from a backup, or keep both; `kafka2hive verify --table {owned.state.table} -c MAP` names what is"
+            " missing",
         )
 
 

@@ -95,7 +95,7 @@ class OwnershipCheck:
             "ledger.owned",
             f"{paths.table} is owned by a live run: {who}",
             "stop that run first; or fence it with --takeover"
-            f" (this table alone: `kafka2hive recover --takeover --table {paths.table}`)",
+            f" (this table alone: `kafka2hive recover --takeover --table {paths.table} -c MAP`)",
         )
 
     def _notice(self, paths: LedgerPaths, generation: Generation) -> None:

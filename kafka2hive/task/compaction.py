@@ -196,7 +196,7 @@ def _unreadable(path: str, error: Exception) -> SourceUnreadable:
     return SourceUnreadable(
         "compact.source",
         f"{path} cannot be read: {error}",
-        "`kafka2hive verify --contents` checks the table's files; nothing was changed",
+        "`kafka2hive verify --contents -c MAP` checks the table's files; nothing was changed",
     )
 
 

@@ -199,5 +199,5 @@ def letter_chunks(
         raise TableError(
             "replay.damaged",
             f"{table}: {len(rows) - inside_ranges} dead letters have offsets outside the ranges in their file's footer",
-            "`kafka2hive verify --deep` names them; nothing was changed",
+            "`kafka2hive verify --deep -c MAP` names them; nothing was changed",
         )

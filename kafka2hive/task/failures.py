@@ -57,7 +57,7 @@ def needs_spark(table: str) -> TableError:
     return TableError(
         "sql.needs_spark",
         f"{table} has `sql`, which only Spark runs: this command decodes records without Spark and cannot make the rows",
-        "`kafka2hive run` dumps the table; docs/sql.md lists the limits of such tables",
+        "`kafka2hive run -c MAP` dumps the table; docs/sql.md lists the limits of such tables",
     )
 
 

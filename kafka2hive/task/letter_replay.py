@@ -115,7 +115,7 @@ class _DamagedLetters(TableError):
 
     def __init__(self, file: LetterFile, why: str) -> None:
         self.why = why
-        remedy = "`kafka2hive verify --contents` names all such files; nothing was changed"
+        remedy = "`kafka2hive verify --contents -c MAP` names all such files; nothing was changed"
         super().__init__("replay.damaged", f"{file.path} {why}", remedy)
 
 

@@ -141,7 +141,9 @@ def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_comman
         run.wait_until(lambda: ledgers[whole].ends() == ends_of(stored[whole]), "at the end of the other")
         assert command("status", config).code == 76
 
-        printed = re.findall(r"`kafka2hive recover (--table \S+ --refetch \S+)`", str(state_of(harmed)))
+        printed = re.findall(
+            r"`kafka2hive recover (--table \S+ --refetch \S+) -c MAP`", str(state_of(harmed))
+        )
         repaired = command_as_process("recover", config, *printed[0].split())
         assert repaired.code == 0, repaired.out + repaired.log
         assert f"given up or fetched again: {lost['final']}" in repaired.out

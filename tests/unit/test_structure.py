@@ -1,6 +1,7 @@
 """The house keeps its form: one meaning for each class name, no two folders that import each other, nouns for modules."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,6 +12,7 @@ PACKAGE = ROOT / "kafka2hive"
 MOST_LINES = 400
 MOST_FOLDERS, MOST_MODULES = 55, 401
 MOST_POSITIONAL = 4
+_COMMAND = re.compile(r"(?<!the same )`kafka2hive [^`]*`")
 NO_NAMES = {
     *("common", "shared", "utils", "util", "helpers", "helper", "misc", "manager"),
     *("found", "told", "there", "left", "said", "beside", "refused", "written", "registered", "parsed"),
@@ -110,6 +112,21 @@ def called(call: ast.Call) -> tuple[str, int]:
     return name, len(positional)
 
 
+def test_a_command_in_a_message_names_the_map_so_that_it_runs_as_printed() -> None:
+    without = {
+        (str(path.relative_to(PACKAGE)), command)
+        for path, tree in modules().items()
+        for text in _texts(tree)
+        for command in _COMMAND.findall(text)
+        if " -c " not in command
+    }
+    assert without == {
+        ("cli/commands/submit.py", "`kafka2hive pack`"),  # needs no map
+        ("demo/children.py", "`kafka2hive demo --keep`"),
+        ("service/draft/draft.py", "`kafka2hive sample`"),
+    }
+
+
 def folders_imported() -> dict[str, set[str]]:
     """Return for each folder of the package the folders that its modules import, also within functions."""
     imported: dict[str, set[str]] = defaultdict(set)
@@ -144,3 +161,14 @@ def _folder_of(name: str) -> str:
     while not path.is_dir() and not path.with_suffix(".py").is_file():
         path = path.parent
     return dotted(path if path.is_dir() else path.parent)
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the string literals, with `{}` for what an f-string inserts; docstrings are left out."""
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in statements:
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and id(node) not in statements | inner:
+            yield str(node.value)

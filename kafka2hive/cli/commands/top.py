@@ -58,7 +58,7 @@ def top(
             raise ConfigError(
                 "top.textual",
                 f"the library of the live view is not installed: {error}",
-                "pip install 'kafka2hive[top]', or use `kafka2hive status --watch 2`, or top --once",
+                "pip install 'kafka2hive[top]', or use `kafka2hive status --watch 2 -c MAP`, or top --once",
             ) from error
         if not color:
             os.environ["NO_COLOR"] = "1"

@@ -85,7 +85,9 @@ def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Scre
         order = result.order
         parts.append(f"order {order.id} was carried out by the run, and recorded in epoch {order.epoch}")
         if account.dead_lettered or result.unchanged:
-            parts.append(f"`kafka2hive dead-letters list --table {request.table}` shows why letters stay")
+            parts.append(
+                f"`kafka2hive dead-letters list --table {request.table} -c MAP` shows why letters stay"
+            )
     if result.epochs:
         parts.append(f"committed as epoch {', '.join(map(str, result.epochs))}")
     if result.unregistered:

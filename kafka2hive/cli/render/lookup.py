@@ -99,7 +99,7 @@ def render_certificate(name: PartitionName, report: PartitionReport, screen: Scr
         parts.append(Text(f"{counted(len(report.findings), 'finding')}:", style="bold red"))
         parts += [f"  {each.code}  {each.where}: {each.message}" for each in report.findings]
         parts.append(
-            "`kafka2hive verify` checks the whole table; docs/operations.md says what each code means."
+            "`kafka2hive verify -c MAP` checks the whole table; docs/operations.md says what each code means."
         )
     return render(screen, parts)
 

@@ -196,7 +196,7 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     parts += trouble_lines(table.state, table.last, now)
     lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
     if state.paused is not None:
-        lines.append(f"it {pause_text(state)}; `kafka2hive resume --table {table.name}` resumes it")
+        lines.append(f"it {pause_text(state)}; `kafka2hive resume --table {table.name} -c MAP` resumes it")
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.view.newest.pending:
         lines.append(

@@ -45,7 +45,7 @@ class MapInvalid(ConfigError):
         super().__init__(
             "config.invalid",
             f"{name} has {count}:\n{lines}",
-            "correct the map; `kafka2hive validate` checks it without any cluster",
+            "correct the map; `kafka2hive validate -c MAP` checks it without any cluster",
         )
         self.name = name
         self.problems = problems

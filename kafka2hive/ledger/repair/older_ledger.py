@@ -71,7 +71,7 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
         f" {newest.path} is of generation {newest.generation}, epoch {newest.epoch}: somebody restored an older ledger,"
         " and a run would read the records since then again",
         f"restore the newer ledger; or move {view.paths.table_directory} away and rebuild it from the files with"
-        f" `kafka2hive recover --rebuild-ledger {view.paths.table}`",
+        f" `kafka2hive recover --rebuild-ledger {view.paths.table} -c MAP`",
     )
 
 

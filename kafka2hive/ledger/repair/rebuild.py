@@ -243,7 +243,8 @@ def rebuild(
         raise ManualActionRequired(
             "rebuild.nothing",
             f"{lost.location}: no data file of ledger {lost.ledger_id} has a footer to rebuild from",
-            "let `kafka2hive run` start the table over: move the owner marker away, or change the table's location in the map",
+            "let `kafka2hive run -c MAP` start the table over: move the owner marker away, or change the table's location in"
+            " the map",
         )
     newest = max((f.footer.generation, f.footer.epoch) for f in finals)
     tasks = committed_tasks(files, newest)

@@ -358,7 +358,7 @@ class _Compactor:
             failure = TableError(
                 "compact.storage",
                 f"{early.partition.location}: {error}",
-                error.remedy or f"type `kafka2hive compact --table {early.partition.table}` again",
+                error.remedy or f"type `kafka2hive compact --table {early.partition.table} -c MAP` again",
             )
             return replace(plain, error=failure)
         except (TableError, UnitDiffers) as error:

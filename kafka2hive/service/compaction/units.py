@@ -161,7 +161,7 @@ class PartitionUnits:
             raise TableError(
                 "compact.sources",
                 f"{self.partition.location} has other files than the {known} that are being compacted",
-                "`kafka2hive verify` names missing files; nothing was changed",
+                "`kafka2hive verify -c MAP` names missing files; nothing was changed",
             )
         self._waiting += cut(listed[known:], self._target_bytes)
         self._sources = list(listed)
@@ -216,7 +216,7 @@ class PartitionUnits:
             raise TableError(
                 "compact.sources",
                 f"the files in {self.partition.location} hold {rows} rows, the ledger has {early.rows}",
-                "`kafka2hive verify --contents` names the file that was changed; nothing was changed",
+                "`kafka2hive verify --contents -c MAP` names the file that was changed; nothing was changed",
             )
         return Compaction(
             files=tuple(file for _, files in self._written for file in files),

@@ -90,5 +90,5 @@ def _loss(
         "doctor.retention",
         f"{table}: {where} ({counted(sum(endangered.values()), 'record')} in"
         f" {counted(len(endangered), 'topic partition')}; only retention.ms is considered)",
-        "`kafka2hive status` shows why the table is behind; raise retention.ms of the topic until the table has caught up",
+        "`kafka2hive status -c MAP` shows why the table is behind; raise retention.ms of the topic until the table has caught up",
     )

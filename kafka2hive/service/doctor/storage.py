@@ -123,7 +123,7 @@ def check_orders(files: InspectableFileSystem, root: str, service: str, now: flo
         "doctor.inbox",
         f"{counted(len(old), 'order')} in {inbox} waiting for more than {duration(_WAITS)}:"
         " no run carries them out, or their work takes long",
-        "see `kafka2hive status`; start the service, or delete the orders to withdraw them",
+        "see `kafka2hive status -c MAP`; start the service, or delete the orders to withdraw them",
     )
     return Check("storage", "inbox", Warned(warning))
 

@@ -206,7 +206,7 @@ class _Partition:
             raise ConfigError(
                 "certificate.none",
                 f"the files of {self.name} are older than the table's `completion` section: no certificate counts them",
-                "`kafka2hive verify` checks them",
+                "`kafka2hive verify -c MAP` checks them",
             )
         findings = list(self._audit(snapshots, certificates))
         in_place = [

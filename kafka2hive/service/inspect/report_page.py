@@ -164,9 +164,7 @@ class _Page:
         )
         caption = f"{counted(len(report.attention), 'table')}, those that need attention first"
         if more := len(report.attention) - len(shown):
-            caption += (
-                f"; {more:,} more are not shown (`--table` selects tables, `kafka2hive status` shows all)"
-            )
+            caption += f"; {more:,} more are not shown (`--table` selects tables, `kafka2hive status -c MAP` shows all)"
         table = h.table(caption.replace("`", ""), columns, rows, class_="index")
         figure = h("figure", table, h("div", class_="chart"), data_chart="lag")
         return h("section", figure, aria_label="all tables")

@@ -218,7 +218,7 @@ def state_of(
 def _with_recover_hint(stopped: Stopped, table: str) -> Stopped:
     """Add `recover` to the remedy: the live run notices a repair only by a new generation of the table's ledger."""
     trouble = stopped.trouble
-    hint = f"after a repair by hand: `kafka2hive recover --table {table}`; then this run takes the table up by itself"
+    hint = f"after a repair by hand: `kafka2hive recover --table {table} -c MAP`; then this run takes the table up by itself"
     return replace(stopped, trouble=replace(trouble, remedy=f"{trouble.remedy} ({hint})"))
 
 

@@ -148,8 +148,8 @@ def _given_up(
             "hive.not_refused",
             f"{state.table}: Hive has not refused the registration of {not_refused[0].table} {not_refused[0].path};"
             " only a refused registration can be given up",
-            "see what `kafka2hive status` says about Hive, then type `kafka2hive recover --forget-registration"
-            f" {not_refused[0].table} {not_refused[0].path}` again",
+            "see what `kafka2hive status -c MAP` says about Hive, then type `kafka2hive recover --forget-registration"
+            f" {not_refused[0].table} {not_refused[0].path} -c MAP` again",
         )
     return tuple(
         ForgottenRegistration(

@@ -120,7 +120,7 @@ def _await_answer(
                 "order.unanswered",
                 f"{table}: no owner has answered order {order.id} ({instruction.kind}) within {seconds:.0f} s: {why_waiting}",
                 f"nothing is lost: the order waits in {path}, and the table's owner carries it out when it can;"
-                " `kafka2hive status` shows the owner; delete that file to withdraw the order",
+                " `kafka2hive status -c MAP` shows the owner; delete that file to withdraw the order",
             )
         if now >= look_for_owner_at:
             try:
@@ -196,7 +196,7 @@ def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
         raise ConfigError(
             "order.no_ledger",
             f"{table} has no ledger yet, so no order can be given for it: nothing was changed",
-            "type `kafka2hive init`, which creates the ledgers of the map's tables",
+            "type `kafka2hive init -c MAP`, which creates the ledgers of the map's tables",
         )
     state = look(wiring.ports.files, present[table]).state
     if state.service != wiring.map.service:

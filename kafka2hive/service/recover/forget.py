@@ -76,7 +76,7 @@ def forget(
         f"{owned.paths.table}: Hive did not answer about the registration of {unanswered[0].table} {unanswered[0].path};"
         " only a registration that Hive refuses can be given up",
         "bring HiveServer2 back, then type `kafka2hive recover --forget-registration"
-        f" {unanswered[0].table} {unanswered[0].path}` again",
+        f" {unanswered[0].table} {unanswered[0].path} -c MAP` again",
     )
     return ForgetPlan(recorded, remaining, error)
 

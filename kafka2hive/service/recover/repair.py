@@ -29,7 +29,9 @@ from kafka2hive.service.tables.kafka_view import logs_of, with_last_read
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.wiring import Wiring
 
-_REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"
+_REMEDY = (
+    "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH -c MAP`"
+)
 
 Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
 """Dumps the records of one lost file again, into staged files."""

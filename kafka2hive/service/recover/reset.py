@@ -119,7 +119,7 @@ def _reset(
         raise ConfigError(
             "usage.reset",
             f"an unfinished reset of {request.table} was begun with {_option(unfinished)}",
-            f"finish it: `kafka2hive reset --table {request.table} {_option(unfinished)}`",
+            f"finish it: `kafka2hive reset --table {request.table} {_option(unfinished)} -c MAP`",
         )
     else:
         plan = _plan(wiring, group, unfinished, ResetStage.UNFINISHED)
@@ -128,7 +128,7 @@ def _reset(
             "reset.early",
             f"{request.table} has {counted(len(view.state.early), 'partition')} at early places,"
             " which the next ledger would not keep",
-            f"`kafka2hive compact --table {request.table}` moves the complete ones; or use --move-data",
+            f"`kafka2hive compact --table {request.table} -c MAP` moves the complete ones; or use --move-data",
         )
     if request.plan_only:
         return ResetResult(plan, done=False)

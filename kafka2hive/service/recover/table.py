@@ -159,13 +159,13 @@ def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Rel
             "ledger.early_partitions",
             f"{state.table}: partitions ({len(state.early)}) are at early places below {state.location},"
             f" {state.early[0].partition.path} among them, and further data of these partitions would go there",
-            f"set the old location in the map until `kafka2hive compact --table {state.table}` has moved them",
+            f"set the old location in the map until `kafka2hive compact --table {state.table} -c MAP` has moved them",
         )
     if routed.rule.compact is not None:
         raise ManualActionRequired(
             "ledger.early_partitions",
             f"{state.table}: partitions that are not copied to {routed.rule.location} yet would begin at early places there",
-            f"take `compact` out of the map, repeat `kafka2hive recover --accept-location {state.table}`, copy the partitions,"
-            " and add `compact` again",
+            f"take `compact` out of the map, repeat `kafka2hive recover --accept-location {state.table} -c MAP`, copy the"
+            " partitions, and add `compact` again",
         )
     return Relocation(state.location, routed.rule.location)

@@ -152,7 +152,7 @@ def changed_start(table: Table) -> tuple[str, ...]:
         return ()
     return (
         f"the map's start is {start_in_map} now, but the table began with {state.start}: topics with positions resume at their"
-        f" positions; `kafka2hive reset --table {table.name}` starts the table over",
+        f" positions; `kafka2hive reset --table {table.name} -c MAP` starts the table over",
     )
 
 

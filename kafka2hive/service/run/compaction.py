@@ -307,8 +307,8 @@ class Compactions:
         assert options is not None
         if cores < 2:
             table.warnings[_SLOTS] = (
-                "the run does not compact, because Spark has a single core, which records need: `kafka2hive compact` does while"
-                " the run is stopped",
+                "the run does not compact, because Spark has a single core, which records need: `kafka2hive compact -c MAP` does"
+                " while the run is stopped",
             )
             return 0
         table.warnings[_SLOTS] = ()

@@ -151,7 +151,7 @@ def _paused_error(table: Table) -> TableError | None:
         "table.paused",
         f"{table.name} has been paused since {state.paused.since} by {state.paused.by}:"
         f" {counted(table.lag, 'record')} are not dumped",
-        f"`kafka2hive resume --table {table.name}` resumes it",
+        f"`kafka2hive resume --table {table.name} -c MAP` resumes it",
     )
 
 

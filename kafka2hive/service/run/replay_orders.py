@@ -130,7 +130,7 @@ class Replays:
             raise ConfigError(
                 "order.other_map",
                 f"{table.name}: the run's map has different rules for the table than the command's map: {done}",
-                f"restart the run with the new map, then type `kafka2hive dead-letters replay --table {table.name}` again",
+                f"restart the run with the new map, then type `kafka2hive dead-letters replay --table {table.name} -c MAP` again",
             )
         if table.rule.sql is not None:
             raise ConfigError(

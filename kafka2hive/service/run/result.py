@@ -72,7 +72,7 @@ def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavai
     tables = ", ".join(sorted({partition.table for partition in unregistered}))
     return why.to_error(
         f"all rows are committed, but partitions of {tables} are not registered in Hive ({len(unregistered)}): {why}",
-        "; the next run, or `kafka2hive recover`, registers them",
+        "; the next run, or `kafka2hive recover -c MAP`, registers them",
     )
 
 

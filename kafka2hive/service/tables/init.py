@@ -132,7 +132,7 @@ class _Import:
                 raise ConfigError(
                     "offsets.not_first",
                     f"{table.name} already has positions: only a table without positions can take those of another tool",
-                    f"`kafka2hive reset --table {table.name}` starts the table over",
+                    f"`kafka2hive reset --table {table.name} -c MAP` starts the table over",
                 )
             topic_partitions = self.logs.cluster.topic_partitions(table.topics)
             positions = place_offsets(self.foreign, self.logs, topic_partitions)
@@ -167,7 +167,7 @@ class _Import:
             raise TableError(
                 "offsets.not_first",
                 f"another process has given {table.name} positions meanwhile",
-                "`kafka2hive status` names its owner",
+                "`kafka2hive status -c MAP` names its owner",
             )
         positions = tuple(
             Position(

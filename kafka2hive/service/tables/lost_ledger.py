@@ -104,7 +104,7 @@ class LostLedgerCheck:
         )
         rebuild = (
             f"restore the newer ledger; or move {table.paths.table_directory} away and rebuild it from the files"
-            f" with `kafka2hive recover --rebuild-ledger {table.name}`"
+            f" with `kafka2hive recover --rebuild-ledger {table.name} -c MAP`"
         )
         raise ManualActionRequired(
             "ledger.restored",

@@ -135,8 +135,8 @@ def place_offsets(
             raise ConfigError(
                 "offsets.missing",
                 f"{foreign.source} has no position for {tp}",
-                "write the known positions to a file with `kafka2hive offsets export --from SOURCE`, add the missing lines,"
-                " and use csv:FILE",
+                "write the known positions to a file with `kafka2hive offsets export --from SOURCE -c MAP`, add the missing"
+                " lines, and use csv:FILE",
             )
         if not earliest <= offset <= latest:
             why = (

@@ -106,7 +106,7 @@ def _refusals(result: RegistrationResult) -> Iterator[RefusedByHive]:
             "hive.refused",
             f"Hive does not register {partition.table} {partition.path}: {reason}",
             "do what Hive's message asks for; or give the registration up:"
-            f" `kafka2hive recover --forget-registration {partition.table} '{partition.path}'`",
+            f" `kafka2hive recover --forget-registration {partition.table} '{partition.path}' -c MAP`",
         )
         yield RefusedByHive(partition.table, error, frozenset({partition}))
     for partition, where in sorted(result.misplaced.items()):

@@ -114,7 +114,7 @@ class TablesInHive:
             raise ServiceUnavailable(
                 "hive.not_compared",
                 f"Hive's table {name} could not be compared with the map, so nothing is committed: {error}",
-                f"bring HiveServer2 back, then repeat `kafka2hive {self._command}`",
+                f"bring HiveServer2 back, then repeat `kafka2hive {self._command} -c MAP`",
             ) from error
         return tuple(self._catalogue.spec(name) for name in names)
 

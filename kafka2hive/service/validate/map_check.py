@@ -142,7 +142,7 @@ def _planned(rule: TableRule, selects: SelectCheck) -> Result:
     error = TableError(
         "sql.unchecked",
         f"{rule.table}: the SELECT was only parsed: {missing}",
-        "`kafka2hive validate --online` checks the whole SELECT",
+        "`kafka2hive validate --online -c MAP` checks the whole SELECT",
     )
     return Warned(error)
 

@@ -198,7 +198,9 @@ def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTab
         comparison = catalogue.compare(metastore.session, name)
         if isinstance(comparison, Statements):
             count = counted(len(comparison.statements), "statement")
-            return Passed(f"does not match the map yet: a run sends {count} (`kafka2hive plan` shows them)")
+            return Passed(
+                f"does not match the map yet: a run sends {count} (`kafka2hive plan -c MAP` shows them)"
+            )
         return Passed(f"matches the map, at {comparison.location}")
     except MetastoreUnavailable as error:
         return Failed(error.to_error(str(error)))

@@ -267,7 +267,7 @@ def test_a_stop_of_a_live_run_shows_the_command_that_works_beside_it(service: Se
         before = only(shown(service)[1])
         recovered = invoke("recover", "-c", str(service.map), "--table", TABLE)
         shown_next, document = shown(service)
-    assert f"`kafka2hive recover --table {TABLE}`" in before["error"]["remedy"]
+    assert f"`kafka2hive recover --table {TABLE} -c MAP`" in before["error"]["remedy"]
     assert "takes the table up by itself" in before["error"]["remedy"] and "--takeover" not in str(before)
     assert recovered.exit_code == 0 and "1 table recovered" in recovered.stdout, recovered.output
     assert shown_next == 76, (
@@ -286,7 +286,7 @@ def test_a_stop_from_before_the_run_has_taken_the_table_up_again_leaves_it_to_no
         after = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
     assert (
         refused.exit_code == 72
-        and f"this table alone: `kafka2hive recover --takeover --table {TABLE}`" in refused.stdout
+        and f"this table alone: `kafka2hive recover --takeover --table {TABLE} -c MAP`" in refused.stdout
     )
     assert after == before
 
