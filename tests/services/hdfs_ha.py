@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -33,9 +34,21 @@ class Failover(Enum):
 
 
 class HdfsHa(Service):
-    """Nameservice `ha1`; NameNodes are numbered 1 and 2, 1 begins as active."""
+    """Nameservice `ha1`; NameNodes are numbered 1 and 2, 1 begins as active.
 
-    def __init__(self, folder: Path) -> None:
+    `core` and `own` are added to its site files, `options` to those of its JVMs, `admin_env` to an administrator's environment.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        core: Mapping[str, str] | None = None,
+        own: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+        admin_env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._core, self._own = dict(core or {}), dict(own or {})
+        self._options, self._admin_env = tuple(options), dict(admin_env or {})
         self.journalnode = ServiceProcess("journalnode", [], folder)
         self.datanode = ServiceProcess("datanode", [], folder)
         self.namenodes = {number: ServiceProcess(f"namenode{number}", [], folder) for number in (1, 2)}
@@ -116,13 +129,14 @@ class HdfsHa(Service):
             "dfs.ha.tail-edits.in-progress": "true",
             "dfs.ha.log-roll.period": "10s",
             "dfs.permissions.enabled": "false",
+            **self._own,
         }
-        core = {"hadoop.http.filter.initializers": ""}
+        core = {"hadoop.http.filter.initializers": "", **self._core}
         write_configuration(self.folder, self.namenode_url, datanode_ports, core, own)
         for number, service in self.namenodes.items():
             service.command = self._namenode(number)
-        self.datanode.command = [*hadoop_command(self.folder), DATANODE]
-        self.journalnode.command = [*hadoop_command(self.folder), _JOURNALNODE]
+        self.datanode.command = [*self._java(), DATANODE]
+        self.journalnode.command = [*self._java(), _JOURNALNODE]
 
     def _launch(self) -> None:
         self.journalnode.start()
@@ -158,7 +172,8 @@ class HdfsHa(Service):
 
     def _haadmin(self, *arguments: str) -> None:
         command = [
-            *hadoop_command(self.folder, "-Ddfs.ha.namenode.id=nn1"),
+            *("/usr/bin/env", *(f"{name}={value}" for name, value in self._admin_env.items())),
+            *self._java("-Ddfs.ha.namenode.id=nn1"),
             "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
         ]
         run_to_end(
@@ -169,11 +184,14 @@ class HdfsHa(Service):
         # Both share host and configuration, so each must be told who it is: nn.id names its directory.
         me = f"nn{number}"
         return [
-            *hadoop_command(self.folder, f"-Dnn.id={me}"),
+            *self._java(f"-Dnn.id={me}"),
             NAMENODE,
             f"-Ddfs.ha.namenode.id={me}",
             *arguments,
         ]
+
+    def _java(self, *options: str) -> list[str]:
+        return hadoop_command(self.folder, *self._options, *options)
 
     def _nameservice_properties(self) -> dict[str, str]:
         addresses = {

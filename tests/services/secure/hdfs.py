@@ -106,30 +106,19 @@ class SecureHdfs(Service):
     def _configure(self) -> None:
         _, http, *datanode_ports = self._ports
         storage = self.folder / "data" / "nn"
-        keytab, principal = str(self._kdc.keytab("hdfs/localhost")), self._kdc.principal("hdfs/localhost")
-        web, spnego = str(self._kdc.keytab("HTTP/localhost")), self._kdc.principal("HTTP/localhost")
-        core = {
-            "ipc.client.connect.max.retries": "5",
-            "hadoop.security.authentication": "kerberos",
-            "hadoop.security.authorization": "true",
-            "hadoop.rpc.protection": self._protection.get("hadoop.rpc.protection", "authentication"),
-        }
         own = {
             "dfs.namenode.name.dir": storage.as_uri(),
             "dfs.namenode.http-address": f"localhost:{http}",
-            "dfs.namenode.kerberos.principal": principal,
-            "dfs.namenode.keytab.file": keytab,
-            "dfs.datanode.kerberos.principal": principal,
-            "dfs.datanode.keytab.file": keytab,
-            "dfs.web.authentication.kerberos.principal": spnego,
-            "dfs.web.authentication.kerberos.keytab": web,
-            "dfs.block.access.token.enable": "true",
-            "dfs.permissions.superusergroup": "hdfs",
             "dfs.datanode.hostname": "localhost",
-            # a DataNode without privileges: what it needs TLS for is shown elsewhere
-            "ignore.secure.ports.for.testing": "true",
         }
-        write_configuration(self.folder, self.namenode_url, datanode_ports, core, own | self._protection)
+        core, secured = kerberos_properties(self._kdc, self._protection)
+        write_configuration(
+            self.folder,
+            self.namenode_url,
+            datanode_ports,
+            {"ipc.client.connect.max.retries": "5"} | core,
+            own | secured,
+        )
         run = self._java()
         self.namenode.command = [*run, NAMENODE]
         self.datanode.command = [*run, DATANODE]
@@ -151,3 +140,26 @@ class SecureHdfs(Service):
             return bool(self.client().delete("/_serves"))
         except (OSError, RuntimeError):
             return False
+
+
+def kerberos_properties(kdc: Kdc, protection: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """What the site files core and hdfs of an HDFS in the realm have beside those of any other."""
+    keytab, principal = str(kdc.keytab("hdfs/localhost")), kdc.principal("hdfs/localhost")
+    core = {
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.security.authorization": "true",
+        "hadoop.rpc.protection": protection.get("hadoop.rpc.protection", "authentication"),
+    }
+    own = {
+        "dfs.namenode.kerberos.principal": principal,
+        "dfs.namenode.keytab.file": keytab,
+        "dfs.datanode.kerberos.principal": principal,
+        "dfs.datanode.keytab.file": keytab,
+        "dfs.web.authentication.kerberos.principal": kdc.principal("HTTP/localhost"),
+        "dfs.web.authentication.kerberos.keytab": str(kdc.keytab("HTTP/localhost")),
+        "dfs.block.access.token.enable": "true",
+        "dfs.permissions.superusergroup": "hdfs",
+        # a DataNode without privileges: what it needs TLS for is shown elsewhere
+        "ignore.secure.ports.for.testing": "true",
+    }
+    return core, own | dict(protection)
