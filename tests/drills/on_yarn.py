@@ -8,7 +8,13 @@ from hdfs_native import Client
 
 from tests.drills.executor_kills import Target
 from tests.drills.spark_workers import command_holds
+from tests.harness.program import Running
+from tests.harness.scenario import Scenario
 from tests.harness.sessions import is_java
+from tests.oracle.exact import ends_of
+from tests.services.flights import flights
+from tests.services.produce import Place, produce
+from tests.services.secure.kdc import Kdc
 from tests.services.spark_standalone import SPARK_HOME
 from tests.services.yarn import Yarn
 
@@ -45,6 +51,56 @@ def submitter(yarn: Yarn) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
+
+
+def secure_submitter(yarn: Yarn, kdc: Kdc) -> dict[str, str]:
+    """The environment of who submits to a cluster in the realm; there is no ticket."""
+    return {
+        "HADOOP_CONF_DIR": str(yarn.conf),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JDK_JAVA_OPTIONS": kdc.java_option,  # as /etc/krb5.conf
+    }
+
+
+class SubmittedService:
+    """One table of a submitted service. It is sent `records` flights at a time; `stored` has those of all times."""
+
+    def __init__(self, scenario: Scenario, bootstrap: str, topic: str, records: int) -> None:
+        self.scenario, self.stored = scenario, dict[Place, bytes | None]()
+        [self.ledger] = scenario.ledgers_of()
+        self._bootstrap, self._topic, self._records = bootstrap, topic, records
+
+    def send(self) -> None:
+        """As many records again."""
+        sent = len(self.stored)
+        new = flights()[sent : sent + self._records]
+        self.stored |= produce(self._bootstrap, self._topic, new, 2)
+
+    def wait_until_read(self, run: Running) -> None:
+        """Until all is committed."""
+        self.scenario.wait_until_at(run, ends_of(self.stored), seconds=ATTEMPT_SECONDS)
+
+    def send_and_wait(self, run: Running) -> None:
+        """Until as many records again are committed."""
+        self.send()
+        self.wait_until_read(run)
+
+    def wait_for_generation(self, run: Running, generation: int) -> None:
+        """Until an attempt has taken the table over, and has read all."""
+        run.wait_until(
+            lambda: bool(self.ledger.ends()) and self.ledger.generation() == generation,
+            f"generation {generation}",
+            ATTEMPT_SECONDS,
+        )
+        self.wait_until_read(run)
+
+
+def end(run: Running, yarn: Yarn) -> None:
+    """SIGTERM to the driver of the last attempt."""
+    [driver] = drivers(yarn)
+    driver.terminate()
+    assert run.wait(ATTEMPT_SECONDS) == 143, run.tail() + yarn.logs()[-3_000:]
 
 
 def owners(files: Client, target: Target) -> set[str]:

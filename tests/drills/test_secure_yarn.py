@@ -5,7 +5,6 @@ encrypts.
 """
 
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,17 +22,16 @@ from tests.drills.on_yarn import (
     JARS,
     LOOPBACK,
     ONE_EXECUTOR,
+    SubmittedService,
     application_masters,
-    drivers,
+    end,
     executors,
+    secure_submitter,
 )
 from tests.harness.program import Running, command_as_process
 from tests.harness.scenario import Scenario, Storage, flights_in
 from tests.integration.secure_map import login, on_secure_hdfs
-from tests.oracle.exact import ends_of
-from tests.services.flights import flights
 from tests.services.kafka_broker import KafkaBroker
-from tests.services.produce import Place, produce
 from tests.services.secure.hdfs import SecureHdfs
 from tests.services.secure.kdc import Kdc
 from tests.services.secure.yarn import SecureYarn
@@ -73,16 +71,15 @@ def secure_yarn(
         yield cluster
 
 
-class SecureService:
+class SecureService(SubmittedService):
     """One table, and the map with which it is submitted: the keytab is named relative to the map's directory."""
 
     def __init__(self, folder: Path, name: str, kafka: KafkaBroker, hdfs: SecureHdfs, kdc: Kdc) -> None:
         kafka.create_topic(name, 2)
-        self.stored: dict[Place, bytes | None] = {}
-        self._bootstrap, self._topic, self._folder = kafka.bootstrap, name, folder
+        self._folder = folder
         secure = on_secure_hdfs(hdfs, name)
         storage = Storage(secure.uri.replace("localhost", "127.0.0.1"), secure.tree, secure.properties)
-        self.scenario = Scenario(
+        scenario = Scenario(
             folder,
             name,
             kafka.bootstrap,
@@ -92,7 +89,7 @@ class SecureService:
             spark={"master": "yarn", "conf": EXECUTORS | ONE_EXECUTOR | LOOPBACK | JARS},
             kerberos=login(kdc, USER),
         )
-        [self.ledger] = self.scenario.ledgers_of()
+        super().__init__(scenario, kafka.bootstrap, name, RECORDS)
         shutil.copy(kdc.keytab(USER), folder / "short.keytab")
         self.map = self.with_login("relative", {**login(kdc, USER), "keytab": "short.keytab"})
 
@@ -102,16 +99,6 @@ class SecureService:
         path = self._folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(document | {"kerberos": section}))
         return path
-
-    def send(self) -> None:
-        """As many records again."""
-        sent = len(self.stored)
-        self.stored |= produce(self._bootstrap, self._topic, flights()[sent : sent + RECORDS], 2)
-
-    def send_and_wait(self, run: Running) -> None:
-        """Until as many records again are committed."""
-        self.send()
-        self.scenario.wait_until_at(run, ends_of(self.stored), seconds=ATTEMPT_SECONDS)
 
     def wait_for_generation(self, run: Running, generation: int) -> None:
         """Until an attempt has taken the table over, and has committed."""
@@ -136,12 +123,7 @@ def test_on_a_secured_yarn_a_keytab_outlives_tickets_and_masters(
 ) -> None:
     service = SecureService(tmp_path, unique, kafka, hdfs_of_yarn, kdc)
     service.send()
-    environment = {
-        "HADOOP_CONF_DIR": str(secure_yarn.conf),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "JDK_JAVA_OPTIONS": kdc.java_option,  # as /etc/krb5.conf; there is no ticket
-    }
+    environment = secure_submitter(secure_yarn, kdc)
     arguments = ["--pack", str(pack), "--wait"]
     assert_a_missing_keytab_is_refused_here(service, arguments, environment)
     masters = form.pick(2, 3)
@@ -166,9 +148,7 @@ def test_on_a_secured_yarn_a_keytab_outlives_tickets_and_masters(
             service.send()
             service.wait_for_generation(run, 3)
             service.send_and_wait(run)
-        [driver] = drivers(secure_yarn)
-        driver.terminate()
-        assert run.wait(ATTEMPT_SECONDS) == 143, run.tail() + secure_yarn.logs()[-3_000:]
+        end(run, secure_yarn)
     scenario = service.scenario
     place = urlsplit(scenario.location(f"{unique}.flights")).path
     assert {found.owner for found in hdfs_of_yarn.client().list_status(place, True)} == {USER}

@@ -4,7 +4,6 @@ Not a part of `scripts/test`; `scripts/drill` runs it. Data and calls are encryp
 """
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,18 @@ from tests.drills.on_yarn import (
     EXECUTORS,
     JARS,
     LOOPBACK,
+    SubmittedService,
     application_masters,
-    drivers,
+    end,
     executors,
+    secure_submitter,
 )
 from tests.harness.program import Running
 from tests.harness.scenario import Scenario, Storage, flights_in
 from tests.integration.secure_map import login
-from tests.oracle.exact import ends_of
 from tests.oracle.tree import HdfsTree
-from tests.services.flights import flights
 from tests.services.hdfs_ha import Failover
 from tests.services.kafka_broker import KafkaBroker
-from tests.services.produce import Place, produce
 from tests.services.secure.hdfs import PRIVACY
 from tests.services.secure.hdfs_ha import SecureHdfsHa
 from tests.services.secure.kdc import Kdc
@@ -62,15 +60,14 @@ def yarn_of_pair(
         yield cluster
 
 
-class PairedService:
+class PairedService(SubmittedService):
     """One table on the pair; `submitted` is the map as it is sent, with a keytab relative to it, or without a login."""
 
     def __init__(self, folder: Path, name: str, kafka: KafkaBroker, pair: SecureHdfsHa, kdc: Kdc) -> None:
         kafka.create_topic(name, 2)
-        self.stored: dict[Place, bytes | None] = {}
-        self._bootstrap, self._topic, self._folder, self._kdc = kafka.bootstrap, name, folder, kdc
+        self._folder, self._kdc = folder, kdc
         storage = Storage(f"{pair.namenode_url}/{name}", HdfsTree(pair.client()), pair.client_properties)
-        self.scenario = Scenario(
+        scenario = Scenario(
             folder,
             name,
             kafka.bootstrap,
@@ -80,7 +77,7 @@ class PairedService:
             spark={"master": "yarn", "conf": EXECUTORS | LOOPBACK | JARS},
             kerberos=login(kdc, USER),
         )
-        [self.ledger] = self.scenario.ledgers_of()
+        super().__init__(scenario, kafka.bootstrap, name, RECORDS)
 
     def submitted(self, *, keytab: bool) -> Path:
         """The map."""
@@ -93,24 +90,6 @@ class PairedService:
         path.write_text(yaml.safe_dump(document))
         return path
 
-    def send(self) -> None:
-        """As many records again."""
-        sent = len(self.stored)
-        self.stored |= produce(self._bootstrap, self._topic, flights()[sent : sent + RECORDS], 2)
-
-    def wait_until_read(self, run: Running) -> None:
-        """Until all is committed."""
-        self.scenario.wait_until_at(run, ends_of(self.stored), seconds=ATTEMPT_SECONDS)
-
-    def wait_for_generation(self, run: Running, generation: int) -> None:
-        """Until an attempt has taken the table over, and has read all."""
-        run.wait_until(
-            lambda: bool(self.ledger.ends()) and self.ledger.generation() == generation,
-            f"generation {generation}",
-            ATTEMPT_SECONDS,
-        )
-        self.wait_until_read(run)
-
 
 def fail_over(pair: SecureHdfsHa, how: Failover, service: PairedService, run: Running) -> None:
     """In the middle of the reading of as many records again; the old NameNode comes back as the standby."""
@@ -121,8 +100,7 @@ def fail_over(pair: SecureHdfsHa, how: Failover, service: PairedService, run: Ru
     service.wait_until_read(run)
     if how is not Failover.GRACEFUL:
         pair.revive(old)
-    service.send()
-    service.wait_until_read(run)
+    service.send_and_wait(run)
 
 
 @pytest.mark.timeout(3_600)
@@ -140,12 +118,7 @@ def test_namenodes_fail_over_under_services_with_tokens_and_with_a_keytab(
     yarn, service = yarn_of_pair, PairedService(tmp_path, unique, kafka, pair, kdc)
     service.send()
     kdc.ticket_cache(USER, tmp_path / "ticket")
-    submitter = {
-        "HADOOP_CONF_DIR": str(yarn.conf),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "JDK_JAVA_OPTIONS": kdc.java_option,  # as /etc/krb5.conf
-    }
+    submitter = secure_submitter(yarn, kdc)
     ticket = {"KRB5CCNAME": f"FILE:{tmp_path}/ticket"}
     logins = kdc.logins(USER)
     arguments = ["--pack", str(pack), "--wait", "--attempts"]
@@ -167,8 +140,7 @@ def test_namenodes_fail_over_under_services_with_tokens_and_with_a_keytab(
             fail_over(pair, KINDS[number % len(KINDS)], service, run)
             for executor in executors(yarn):
                 executor.kill()
-            service.send()
-            service.wait_until_read(run)
+            service.send_and_wait(run)
         [master] = application_masters(yarn)
         master.kill()
         service.send()
@@ -181,10 +153,3 @@ def test_namenodes_fail_over_under_services_with_tokens_and_with_a_keytab(
     scenario.assert_exactly_once(service.stored)
     scenario.verify()
     figures(failovers=failovers + 1, masters_killed=2, records=len(service.stored))
-
-
-def end(run: Running, yarn: SecureYarn) -> None:
-    """SIGTERM to the driver of the last attempt."""
-    [driver] = drivers(yarn)
-    driver.terminate()
-    assert run.wait(ATTEMPT_SECONDS) == 143, run.tail() + yarn.logs()[-3_000:]

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,9 +26,12 @@ from tests.drills.on_yarn import (
     EXECUTORS,
     JARS,
     LOOPBACK,
+    SubmittedService,
     application_masters,
     drivers,
+    end,
     executors,
+    secure_submitter,
 )
 from tests.drills.spark_workers import python_workers
 from tests.harness.program import PROGRAM, Running, command_as_process
@@ -41,10 +43,7 @@ from tests.integration.secure_map import (
     on_secure_hdfs,
     secure_sections,
 )
-from tests.oracle.exact import ends_of
-from tests.services.flights import flights
 from tests.services.kafka_secure import SecureKafka
-from tests.services.produce import Place, produce
 from tests.services.secure.hdfs import PRIVACY, SecureHdfs
 from tests.services.secure.hive import SecureHive
 from tests.services.secure.kdc import Kdc
@@ -79,7 +78,7 @@ def gssapi_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-class SecuredService:
+class SecuredService(SubmittedService):
     """One table; its map names keytab and authority relative to its directory."""
 
     def __init__(
@@ -87,9 +86,7 @@ class SecuredService:
     ) -> None:
         kafka.create_topic(name, 2)
         grant(kafka, name, f"User:{USER}")
-        self.stored: dict[Place, bytes | None] = {}
-        self._bootstrap, self._topic = kafka.bootstrap, name
-        self.scenario = Scenario(
+        scenario = Scenario(
             folder,
             name,
             kafka.kerberos(),
@@ -99,7 +96,7 @@ class SecuredService:
             spark={"master": "yarn", "conf": EXECUTORS | LOOPBACK | JARS},
             **secure_sections(kdc, hive, USER, "auth-conf"),
         )
-        [self.ledger] = self.scenario.ledgers_of()
+        super().__init__(scenario, kafka.bootstrap, name, RECORDS)
         shutil.copy(kdc.keytab(USER), folder / "short.keytab")
         shutil.copy(kafka.trust, folder / "authority.pem")
         document: dict[str, Any] = yaml.safe_load(self.scenario.config.read_text())
@@ -107,25 +104,6 @@ class SecuredService:
         document["kafka"]["ssl.ca.location"] = "authority.pem"
         self.map = folder / "relative.yaml"
         self.map.write_text(yaml.safe_dump(document))
-
-    def send(self) -> None:
-        """As many records again."""
-        sent = len(self.stored)
-        self.stored |= produce(self._bootstrap, self._topic, flights()[sent : sent + RECORDS], 2)
-
-    def send_and_wait(self, run: Running) -> None:
-        """Until as many records again are committed."""
-        self.send()
-        self.scenario.wait_until_at(run, ends_of(self.stored), seconds=ATTEMPT_SECONDS)
-
-    def wait_for_generation(self, run: Running, generation: int) -> None:
-        """Until an attempt has taken the table over, and has read to the end."""
-        run.wait_until(
-            lambda: bool(self.ledger.ends()) and self.ledger.generation() == generation,
-            f"generation {generation}",
-            ATTEMPT_SECONDS,
-        )
-        self.scenario.wait_until_at(run, ends_of(self.stored), seconds=ATTEMPT_SECONDS)
 
 
 @pytest.mark.timeout(3_600)
@@ -145,12 +123,7 @@ def test_a_shipped_keytab_logs_containers_in_to_kafka_and_hive(
     hive.run(f"create database {unique}")
     service = SecuredService(tmp_path, unique, strict_kafka, secure_hdfs, secure_hive, kdc)
     service.send()
-    submitter = {
-        "HADOOP_CONF_DIR": str(secure_yarn.conf),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "JDK_JAVA_OPTIONS": kdc.java_option,  # as /etc/krb5.conf; there is no ticket
-    }
+    submitter = secure_submitter(secure_yarn, kdc)
     rounds = form.count(1, 3)
     arguments = ["--pack", str(gssapi_pack), "--wait", "--attempts", str(rounds + 1)]
     logins, began = kdc.logins(USER), time.monotonic()
@@ -168,9 +141,7 @@ def test_a_shipped_keytab_logs_containers_in_to_kafka_and_hive(
                 executor.kill()
             service.send_and_wait(run)
         run.wait_until(lambda: not service.ledger.newest()["unregistered"], "in Hive", ATTEMPT_SECONDS, 1)
-        [driver] = drivers(secure_yarn)
-        driver.terminate()
-        assert run.wait(ATTEMPT_SECONDS) == 143, run.tail() + secure_yarn.logs()[-3_000:]
+        end(run, secure_yarn)
     env = environment(kdc, tmp_path)
     for asked in (("recover", "--takeover"), ("verify", "--deep"), ("status",)):
         done = command_as_process(asked[0], service.scenario.config, *asked[1:], env=env)

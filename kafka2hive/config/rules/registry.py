@@ -35,17 +35,22 @@ def check_registry(options: RegistryOptions, problems: Problems) -> None:
             problems.add(("registry", key), "is used only with https://")
 
 
-def fault_of_url(url: str) -> str:
-    """Return what is wrong with an address, or an empty string if it is valid."""
+def is_http_address(url: str) -> bool:
+    """Return whether it is an HTTP URL of printable characters with a host; it may have user, query and fragment."""
     try:
         parts = urlsplit(url)
-        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         (parts.hostname or "").encode("idna")
     except ValueError:  # the port is not a number, brackets without an IPv6 address, too long a name
+        return False
+    return is_valid and bool(_PRINTABLE.fullmatch(url))
+
+
+def fault_of_url(url: str) -> str:
+    """Return what is wrong with an address, or an empty string if it is valid."""
+    if not is_http_address(url):
         return _FORM
-    if not is_valid or not _PRINTABLE.fullmatch(url):
-        return _FORM
-    if "@" in parts.netloc:
+    if "@" in urlsplit(url).netloc:
         return "the URL must not have user or password: write them as registry.username and registry.password"
     if "?" in url or "#" in url:
         return "a registry's URL must not have ? or #"

@@ -22,6 +22,7 @@ from kafka2hive.config.keys.librdkafka import (
     is_property,
 )
 from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, SparkOptions
+from kafka2hive.config.rules.registry import is_http_address
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.config.yaml.shape import MapSections
 from kafka2hive.model.paths.ledger import fault_of_table
@@ -291,14 +292,7 @@ def _check_lineage(lineage: LineageOptions, problems: Problems) -> None:
 
 def _is_address(url: str) -> bool:
     """Return whether it is an HTTP address without user, query and fragment."""
-    try:
-        parts = urlsplit(url)
-        (parts.hostname or "").encode("idna")
-        has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is not a number, brackets without an IPv6 address, too long a name
-        return False
-    is_plain = bool(_TOKEN.fullmatch(url)) and not any(mark in url for mark in "@?#")
-    return has_host and is_plain and parts.scheme in ("http", "https")
+    return is_http_address(url) and not any(mark in url for mark in "@?#")
 
 
 def _check_dead_letters(

@@ -5,6 +5,7 @@ import socket
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +43,23 @@ def event(number: int = 1) -> LineageEvent:
     return LineageEvent(type="RUNNING", time_ms=number, run_id=str(uuid.UUID(int=2)), job="dump.air.flights")
 
 
-def sender(url: str, counts: "Counter[str]", **options: Any) -> LineageSender:
+def adder(counts: "Counter[str]") -> Callable[[str, int], None]:
+    """Adds to the number of events with an outcome."""
+
     def count(outcome: str, events: int) -> None:
         counts[outcome] += events
 
-    return LineageSender(LineageOptions(url, **options), SOURCE, DaemonThreads(), count)
+    return count
+
+
+def sender(url: str, counts: "Counter[str]", **options: Any) -> LineageSender:
+    return LineageSender(LineageOptions(url, **options), SOURCE, DaemonThreads(), adder(counts))
 
 
 def dump_two_epochs(folder: Path, url: str, counts: "Counter[str]", error: Exception | None = None) -> None:
     """Both tables read all records, and then one of them three more; the run ends with `error`."""
-
-    def count(outcome: str, events: int) -> None:
-        counts[outcome] += events
-
     wiring, kafka = make_wiring(folder), Kafka()
-    reporter = LineageReporter(wiring, LineageOptions(url), count, once=False)
+    reporter = LineageReporter(wiring, LineageOptions(url), adder(counts), once=False)
     loop, _ = make_loop_and_tables(
         wiring, kafka, once=False, schemas=AtOnce(), reporter=Reporter(epochs=[reporter])
     )
