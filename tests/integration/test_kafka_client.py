@@ -1,5 +1,7 @@
 """kafka2hive.kafka against a real broker: ids, watermarks, groups, what is gone, and a broker that hangs."""
 
+import gc
+import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -84,6 +86,21 @@ def test_the_cluster_says_its_id_and_its_topics_with_ids_but_no_internal_ones(
     assert not any(name.startswith("__") for name in cluster.topics)
     kafka.add_partitions(unique, 4)
     assert admin.cluster().topics[unique] == type(view)(unique, view.id, (0, 1, 2, 3))
+
+
+def test_descriptions_of_topics_leave_nothing_in_memory(kafka: KafkaBroker, unique: str) -> None:
+    """A service asks every 15 s: with one object per topic and answer it would grow by gigabytes a day."""
+    topics, requests = 20, 100
+    for number in range(topics):
+        kafka.create_topic(f"{unique}-{number}")
+    admin = _admin(kafka)
+    blocks = []
+    for count in (10, requests):
+        for _ in range(count):
+            admin.cluster()
+        gc.collect()
+        blocks.append(sys.getallocatedblocks())
+    assert blocks[1] - blocks[0] < topics * requests / 2
 
 
 def test_watermarks_are_those_a_reader_of_committed_records_sees(kafka: KafkaBroker, unique: str) -> None:
