@@ -76,34 +76,22 @@ def with_rebuilt_places(
     earlier = before or replace(base, early=(), losses=())
     base = with_early_partitions(earlier, base, known, frozenset())
     early = {entry.partition.path: entry for entry in base.early}
-    files, units, moved = list(base.files), list[CompactionUnit](), list[MovedPartition]()
-    gone = {entry.partition.path for entry in early.values() if entry.partition.location in retired}
-    for path in sorted({file.hive_partition.path for file in compacted} | gone):
-        written = [file for file in compacted if file.hive_partition.path == path]
-        entry = early.pop(path, None)
-        if path in gone and (entry is None or entry.rows != sum(file.rows for file in written)):
-            raise _retired_rows(entry, path)
-        if entry is None or entry.rows != sum(file.rows for file in written):
-            raise ManualActionRequired(
-                "rebuild.compacted",
-                f"{written[0].final}: the compacted files of {path} do not hold all rows of its early files",
-                "move these compacted files away and rebuild again: then the partition counts as early, and its location in"
-                " Hive is corrected; nothing was changed",
-            )
-        number = 1 + max((file.task for file in files), default=-1)
-        files += [replace(file, task=number) for file in written]
-        unit, move = _move(base, entry, number)
+    moves, units, written = list[MovedPartition](), list[CompactionUnit](), list[DataFile]()
+    for path, files in _files_of_moves(early, retired, compacted).items():
+        number = 1 + max((file.task for file in (*base.files, *written)), default=-1)
+        written += [replace(file, task=number) for file in files]
+        unit, move = _move(base, early.pop(path), number)
         units.append(unit)
-        moved.append(move)
+        moves.append(move)
     filled = {file.hive_partition for file in base.files if file.kind is FileKind.DATA}
-    moved = [replace(m, late=base.epoch) if m.partition in filled else m for m in (*base.moved, *moved)]
+    moved = [replace(m, late=base.epoch) if m.partition in filled else m for m in (*base.moved, *moves)]
     new = [m for m in moved if m.epoch == base.epoch]
     closed = max([base.closed_through, *(known[move.partition.path] for move in new)])
     early_places = {replace(move.partition, location=move.early) for move in new}
     done = [m for m in moved if m.early in retired]
     return replace(
         base,
-        files=tuple(files),
+        files=(*base.files, *written),
         units=tuple(units),
         moved=tuple(m for m in moved if m not in done),
         retired=(
@@ -121,14 +109,35 @@ def with_rebuilt_places(
     )
 
 
-def _retired_rows(early: EarlyPartition | None, path: str) -> ManualActionRequired:
-    place = path if early is None else early.partition.location
-    return ManualActionRequired(
-        "rebuild.retired",
-        f"{place}: the files there were retired, but the compacted files do not hold all of their rows",
-        "restore the compacted files from a backup; or move away the file moved-*.gz there, which names the retired files:"
-        " then their offsets count as not proven; nothing was changed",
-    )
+def _files_of_moves(
+    early: Mapping[str, EarlyPartition], retired: Mapping[str, int], compacted: Sequence[DataFile]
+) -> dict[str, list[DataFile]]:
+    """Return the compacted files of each partition that has moved, by path. Raises ManualActionRequired."""
+    gone = {path for path, entry in early.items() if entry.partition.location in retired}
+    by_path: dict[str, list[DataFile]] = {
+        path: [] for path in sorted({file.hive_partition.path for file in compacted} | gone)
+    }
+    for file in compacted:
+        by_path[file.hive_partition.path].append(file)
+    for path, files in by_path.items():
+        entry = early.get(path)
+        if entry is not None and entry.rows == sum(file.rows for file in files):
+            continue
+        if entry is not None and path in gone:
+            raise ManualActionRequired(
+                "rebuild.retired",
+                f"{entry.partition.location}: the files there were retired, but the compacted files do not hold all of their"
+                " rows",
+                "restore the compacted files from a backup; or move away the file moved-*.gz there, which names the retired"
+                " files: then their offsets count as not proven; nothing was changed",
+            )
+        raise ManualActionRequired(
+            "rebuild.compacted",
+            f"{files[0].final}: the compacted files of {path} do not hold all rows of its early files",
+            "move these compacted files away and rebuild again: then the partition counts as early, and its location in"
+            " Hive is corrected; nothing was changed",
+        )
+    return by_path
 
 
 def _move(base: Snapshot, early: EarlyPartition, task: int) -> tuple[CompactionUnit, MovedPartition]:

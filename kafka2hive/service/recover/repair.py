@@ -191,6 +191,8 @@ def refetch_file(
     from kafka2hive.task.fetch.consumer import forget_consumer
 
     table = owned.paths.table
+    task_settings = settings(table)
+    _refuse_place(owned, lost, task_settings.tables[table].location)
     bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
     task = TableTask(
         table=table,
@@ -202,33 +204,6 @@ def refetch_file(
         only_bucket=bucket,
         bounds=bounds,
     )
-    task_settings = settings(table)
-    location = task_settings.tables[table].location
-    directory = join(location, bucket) if bucket else location
-    is_early = is_early_place(lost.hive_partition.location, lost.hive_partition.path)
-    if lost.kind is FileKind.COMPACTED:
-        raise ManualActionRequired(
-            "refetch.compacted",
-            f"{lost.final} was compacted from the files at the partition's early place, so it has no offsets to read again",
-            "restore the file from a backup; until they are deleted, the early files in"
-            f" {early_place(location, lost.hive_partition.path)} have the same rows",
-        )
-    if is_early and all(each.partition != lost.hive_partition for each in owned.state.early):
-        raise ManualActionRequired(
-            "refetch.compacted",
-            f"{lost.final} was compacted: its rows are in {directory}",
-            f"nothing needs to be done for readers; `--accept-loss '{lost.final}'` records that the file is gone",
-        )
-    if is_early:
-        directory = early_place(location, lost.hive_partition.path)
-    if bucket is not None and not same_location(lost.hive_partition.location, directory):
-        raise ManualActionRequired(
-            "refetch.location",
-            f"{lost.final} is not in {location}, which is now the location of {table} in the map: readers of its"
-            " partition would not see a new file there",
-            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, repeat"
-            " `--refetch`, then change it",
-        )
     try:
         (manifest,) = run_task(TaskPlan(0, (task,)), task_settings)
     finally:
@@ -249,7 +224,42 @@ def refetch_file(
             f"{lost.final} held {counted(lost.rows, 'row')} of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
             _REMEDY,
         )
-    if not is_early:
+    if not _is_early(lost):
         return files
     place, directory = lost.hive_partition, parent(lost.final)
     return tuple(replace(f, hive_partition=place, final=join(directory, base_name(f.final))) for f in files)
+
+
+def _refuse_place(owned: OwnedLedger, lost: DataFile, location: str) -> None:
+    """Raise ManualActionRequired if readers would not see a new file at the place of the lost one.
+
+    `location` is the table's location in the map.
+    """
+    partition = lost.hive_partition
+    if lost.kind is FileKind.COMPACTED:
+        raise ManualActionRequired(
+            "refetch.compacted",
+            f"{lost.final} was compacted from the files at the partition's early place, so it has no offsets to read again",
+            "restore the file from a backup; until they are deleted, the early files in"
+            f" {early_place(location, partition.path)} have the same rows",
+        )
+    home = join(location, partition.path)
+    if _is_early(lost) and all(each.partition != partition for each in owned.state.early):
+        raise ManualActionRequired(
+            "refetch.compacted",
+            f"{lost.final} was compacted: its rows are in {home}",
+            f"nothing needs to be done for readers; `--accept-loss '{lost.final}'` records that the file is gone",
+        )
+    directory = early_place(location, partition.path) if _is_early(lost) else home
+    if lost.kind is FileKind.DATA and not same_location(partition.location, directory):
+        raise ManualActionRequired(
+            "refetch.location",
+            f"{lost.final} is not in {location}, which is now the location of {owned.paths.table} in the map: readers of its"
+            " partition would not see a new file there",
+            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, repeat"
+            " `--refetch`, then change it",
+        )
+
+
+def _is_early(file: DataFile) -> bool:
+    return is_early_place(file.hive_partition.location, file.hive_partition.path)
