@@ -109,12 +109,12 @@ def advice_on(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> l
             f"{rate.records_per_second * seconds:,.1f} records and {size(rate.bytes_per_second * seconds)}"
         )
         notes.append(
-            f"by their timestamps about {amount} {per}:"
-            f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
+            f"about {amount} {per}, by Kafka's timestamps: with a flush interval of {duration(rate.interval_seconds)}"
+            f" at least {counted(files, 'file')} an hour"
         )
     if personal := ", ".join(personal_names(draft.columns)):
         notes.append(
-            f"by their names these may be personal data or secrets, leave out what is not needed: {personal}"
+            f"these names suggest personal data or secrets (leave out the columns that nobody needs): {personal}"
         )
     return notes
 

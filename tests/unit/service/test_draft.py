@@ -112,7 +112,10 @@ def test_what_does_not_fit_is_said() -> None:
         in text
     )
     assert "maybe: bigint   # 74% null" in text
-    assert "personal data or secrets, leave out what is not needed: email" in text
+    assert (
+        "these names suggest personal data or secrets (leave out the columns that nobody needs): email"
+        in text
+    )
     assert "no column can be the event time" in text and service.tables[0].bucketing.field is None
 
 
