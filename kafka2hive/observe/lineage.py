@@ -154,7 +154,7 @@ class LineageSender:
             OSError,
             HTTPException,
         ) as error:  # includes ssl.SSLError, whose cause may be mended meanwhile
-            raise _NoAnswer(str(error) or type(error).__name__) from error
+            raise _NoAnswer(self._reason(error)) from error
         if response.status in _LATER:
             raise _NoAnswer(f"HTTP {response.status} {text}")
         if not 200 <= response.status < 300:
@@ -165,8 +165,18 @@ class LineageSender:
         host = parts.hostname or ""
         if parts.scheme == "http":
             return HTTPConnection(host, parts.port or 80, timeout=REQUEST_SECONDS)
-        context = ssl.create_default_context(cafile=self._options.ca_file)
+        try:
+            context = ssl.create_default_context(cafile=self._options.ca_file)
+        except OSError as error:  # includes ssl.SSLError
+            raise _NoAnswer(f"lineage.ca_file {self._options.ca_file} cannot be read: {error}") from error
         return HTTPSConnection(host, parts.port or 443, timeout=REQUEST_SECONDS, context=context)
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            file = self._options.ca_file
+            trusted = f"lineage.ca_file {file}" if file is not None else "the system's authorities"
+            return f"its certificate is not trusted by {trusted}: {error.verify_message}"
+        return str(error) or type(error).__name__
 
 
 def _path(url: str) -> str:

@@ -1,6 +1,8 @@
 """An HTTP server on the loopback that takes OpenLineage events, and rejects what OpenLineage's own JSON schemas do not allow."""
 
 import json
+import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,8 +34,13 @@ class LineageServer:
 
 
 @contextmanager
-def lineage_server(answer: Callable[[int], int] = lambda request: 201) -> Iterator[LineageServer]:
-    """Serve at `/api/v1/lineage`; `answer` returns the status for a valid event by the number of its request, from 1 on."""
+def lineage_server(
+    answer: Callable[[int], int] = lambda request: 201, certificate: str | None = None
+) -> Iterator[LineageServer]:
+    """Serve at `/api/v1/lineage`; `answer` returns the status for a valid event by the number of its request, from 1 on.
+
+    With `certificate` (`<certificate>.pem` and `.key`) it speaks TLS, and nothing else.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -52,8 +59,18 @@ def lineage_server(answer: Callable[[int], int] = lambda request: 201) -> Iterat
         def log_message(self, format: str, *arguments: Any) -> None:
             """Nothing: the output is the tests'."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server = LineageServer(f"http://127.0.0.1:{http.server_address[1]}")
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Nothing: a client that does not trust the certificate ends the handshake."""
+            if not isinstance(sys.exception(), ssl.SSLError):
+                super().handle_error(request, client_address)
+
+    with Server(("127.0.0.1", 0), Handler) as http:
+        server = LineageServer(f"{'https' if certificate else 'http'}://127.0.0.1:{http.server_address[1]}")
+        if certificate:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(f"{certificate}.pem", f"{certificate}.key")
+            http.socket = context.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=http.serve_forever, daemon=True)
         thread.start()
         yield server
