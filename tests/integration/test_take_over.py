@@ -1,7 +1,6 @@
 """Taking over from other tools in the middle of a stream: the old table and the new one hold each record once."""
 
 import json
-import re
 import subprocess
 import sys
 import textwrap
@@ -16,6 +15,7 @@ from confluent_kafka import Consumer
 from tests.drills.sink_reading import ids_in, listed_by_spark
 from tests.harness.program import command, run_once
 from tests.harness.service_map import location, write_map
+from tests.harness.take_over_page import page_script
 from tests.oracle.data_files import visible_files
 from tests.oracle.tree import HdfsTree
 from tests.services.jars import jars
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tests.services.hdfs import Hdfs
     from tests.services.kafka_broker import KafkaBroker
 
-PAGE = Path(__file__).parents[2] / "docs" / "taking-over.md"
 GOBBLIN = Path(__file__).parent / "gobblin"
 PARTITIONS = 2
 STUCK = 3_000
@@ -169,9 +168,7 @@ def test_a_job_of_gobblin_is_taken_over_at_the_watermarks_of_its_state_store(
     state = tmp_path / "state.json"
     printed = (GOBBLIN / "state.json").read_text()
     state.write_text(printed.replace('"topic.name": "flights"', f'"topic.name": "{unique}"'))
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    script = tmp_path / "gobblin_offsets.py"
-    script.write_text(textwrap.dedent(code))
+    script = page_script("gobblin_offsets.py", tmp_path)
     done = subprocess.run([sys.executable, script, state], stdout=subprocess.PIPE, text=True, check=True)
     assert sorted(done.stdout.splitlines()) == [f"{unique},0,1300", f"{unique},1,600", f"{unique},2,500"]
     offsets = tmp_path / "offsets.csv"
