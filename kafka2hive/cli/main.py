@@ -4,9 +4,11 @@ A command imports its use case only when it is called, so commands without Spark
 """
 
 import gc
+import inspect
 import io
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated
@@ -51,6 +53,15 @@ def _documents() -> str | None:
     return f"Documents, examples and the map's JSON schema: {directory}" if directory.is_dir() else None
 
 
+def _paragraphs(command: Callable[..., object] | None) -> str:
+    """Return a command's help, each paragraph as one line, which the terminal wraps.
+
+    Typer would keep a docstring's line breaks, except in its first paragraph.
+    """
+    text = inspect.getdoc(command) or ""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 app = typer.Typer(
     name="kafka2hive",
     help="Dump Kafka topics into Hive tables on HDFS, exactly once, with all state on HDFS.",
@@ -86,6 +97,9 @@ app.command(epilog=submit.SUBMIT_EXIT_CODES)(submit.submit)
 app.command(epilog=submit.EXECUTOR_EXIT_CODES)(submit.executor)
 app.command(epilog=run.WARM_EXIT_CODES)(run.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
+for _commands in (app, dead_letters.app, offsets.app):
+    for _command in _commands.registered_commands:
+        _command.help = _paragraphs(_command.callback)
 
 
 def _version(is_asked_for: bool) -> None:

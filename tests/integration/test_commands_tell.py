@@ -166,7 +166,7 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     assert [codes("storage", name) for name in (well, wrong, "ledger root")] == [[None]] * 3
     assert codes("hive", wrong) == ["hive.columns"]
     told = found["hive", well][0]["message"]
-    assert "does not match the map yet: a run sends " in told and len(told) < 120
+    assert "does not exist yet: a run sends " in told and len(told) < 120
     assert codes("spark", "Java") == [None]
     assert tree.files(uri) == before
     assert hive.query(f"show tables in {database}") == [("wrong",)]

@@ -63,7 +63,9 @@ def read_document(text: str, problems: Problems) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = MapPosition(mark.line + 1, mark.column + 1) if mark else MapPosition(1, 1)
-        problems.add_at(place, (), f"not YAML: {_harmless(error)}")
+        after = "".join(text.splitlines()[place.line - 1 : place.line])[place.column - 1 :]
+        reason = _harmless(error) if after[:1] != "\t" else "a tab is not allowed here: indent with spaces"
+        problems.add_at(place, (), f"not YAML: {reason}")
         return None
     except yaml.YAMLError:
         problems.add((), "not YAML: a character that YAML does not allow")

@@ -90,7 +90,7 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
     decoder = decoder_in_use()
     metrics.observe_decoder(decoder.version, is_compiled=decoder.is_compiled)
     kafka, metastore = wiring.kafka(), wiring.hive()
-    catalogue = Catalogue(service_map, metastore)
+    catalogue = Catalogue(service_map, metastore, wiring.ports.files)
     ownership = wiring.ownership_check(take_over=request.take_over)
     group = service_map.kafka.committed_group
     return RunParts(

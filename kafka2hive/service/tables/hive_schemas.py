@@ -36,6 +36,7 @@ from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.schema_columns import effective_columns
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import Denied, FileSystem, StorageError
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +70,10 @@ class Schemas(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The statements after which Hive's table would match the map."""
+    """The statements after which Hive's table would match the map. `new_directory` is that of a table that Hive lacks."""
 
     statements: tuple[str, ...]
+    new_directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,19 @@ class _Expected:
 
 
 class Catalogue:
-    """The tables that a map requires in Hive. Without Hive (`metastore` is None), every table needs columns in the map."""
+    """The tables that a map requires in Hive. Without Hive (`metastore` is None), every table needs columns in the map.
 
-    def __init__(self, service_map: ServiceMap, metastore: Hive | None) -> None:
+    `files` is for those who create tables: a directory that HiveServer2 creates may belong to HiveServer2's user, and then
+    the service cannot move a file into it. So the directory of a new table, which the dead-letter table lacks until its
+    first file, is created before the table.
+    """
+
+    def __init__(
+        self, service_map: ServiceMap, metastore: Hive | None, files: FileSystem | None = None
+    ) -> None:
         self._map = service_map
         self._metastore = metastore
+        self._files = files
         self._expected = {
             service_map.dead_letters.table: _Expected(
                 _dead_letter_spec(service_map), create=True, alter=False
@@ -160,7 +170,8 @@ class Catalogue:
                     "create the table, or set create: true in the map",
                 )
             return Statements(
-                (*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec))
+                (*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec)),
+                new_directory=spec.location,
             )
         if expected.alter and (statements := alter_statements(spec, alterations(spec, description))):
             return Statements((*statements, *view_statements(spec)))
@@ -198,6 +209,7 @@ class Catalogue:
         for more_tries in reversed(range(_TRIES)):
             if isinstance(compared, TableDescription):
                 return compared
+            self._make_directory(name, compared.new_directory)
             try:
                 for statement in compared.statements:
                     session.run(statement)
@@ -221,6 +233,20 @@ class Catalogue:
                 f"{name} in Hive still differs from the map, although Hive accepted the statements"
             )
         return compared
+
+    def _make_directory(self, name: str, path: str | None) -> None:
+        if self._files is None or path is None:
+            return
+        try:
+            self._files.mkdirs(path)
+        except StorageError as error:
+            message = f"{name}: its directory {path} must exist before its table in Hive: {error}"
+            if isinstance(error, Denied):
+                remedy = error.remedy or "grant the user of the service read, write and execute there"
+                raise TableError("storage.denied", message, remedy) from error
+            raise TableError(
+                "storage.unavailable", message, error.remedy or "is the NameNode up, and is there room?"
+            ) from error
 
     def is_resolved(self, name: str) -> bool:
         """Return whether `resolve` has succeeded for the table; the dead-letter table needs no call."""
@@ -265,7 +291,7 @@ class MapTables:
 
     def __init__(self, wiring: Wiring, metastore: Hive | None) -> None:
         self._wiring = wiring
-        self.catalogue = Catalogue(wiring.map, metastore)
+        self.catalogue = Catalogue(wiring.map, metastore, wiring.ports.files)
 
     def settings(self, name: str) -> TaskSettings:
         """Return a task's settings with this table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""

@@ -198,9 +198,8 @@ def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTab
         comparison = catalogue.compare(metastore.session, name)
         if isinstance(comparison, Statements):
             count = counted(len(comparison.statements), "statement")
-            return Passed(
-                f"does not match the map yet: a run sends {count} (`kafka2hive plan -c MAP` shows them)"
-            )
+            state = "does not match the map" if comparison.new_directory is None else "does not exist"
+            return Passed(f"{state} yet: a run sends {count} (`kafka2hive plan -c MAP` shows them)")
         return Passed(f"matches the map, at {comparison.location}")
     except MetastoreUnavailable as error:
         return Failed(error.to_error(str(error)))

@@ -23,6 +23,15 @@ def test_help_of_every_command_tells_its_exit_codes(command: str) -> None:
     assert "Exit codes: 0 " in result.stdout
 
 
+def test_the_terminal_wraps_the_paragraphs_of_a_commands_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    text = invoke("bundle", "--help").stdout
+    assert (
+        "The archive has names of topics, tables, hosts and paths, and messages of errors, which may quote"
+        in text
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -119,6 +119,7 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
         ("service: [x\n", "map.yaml:2: not YAML"),
         ("a: 1\nb: *c\n", "map.yaml:2: not YAML"),
         ("a: \x01\n", "not YAML: a character"),
+        ("a:\n\tb: 1\n", "map.yaml:2: not YAML: a tab is not allowed here: indent with spaces"),
         ("a: " + "[" * 100_000 + "]" * 100_000, "is nested more than 20 deep"),
         (
             "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 999)),

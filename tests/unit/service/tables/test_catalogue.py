@@ -1,9 +1,11 @@
 """The settings a table gets: columns from the map, or from Hive; and what Hive is sent where its table is not the map's."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_text
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.model.errors import TableError
@@ -11,6 +13,7 @@ from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavaila
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.storage.local import LocalFileSystem
 
 MAP = """
 service: s
@@ -173,6 +176,52 @@ def test_a_statement_that_fails_again_and_again_is_the_tables_own_error() -> Non
     refusing = RacedHive(MetastoreRefused("Permission denied"), is_made=False)
     with pytest.raises(TableError, match=r"hive\.refused.*air\.films: Permission denied"):
         _new_table(refusing).conform(cast("Session", refusing), "air.films")
+
+
+class HiveThatMakesDirectories(FakeHive):
+    """Lacks the dead-letter table. `at_create`: whether its directory existed when Hive was told to create it."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+        self.at_create: bool | None = None
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        (statement,) = statements
+        if statement.startswith("CREATE EXTERNAL"):
+            self.at_create = self.directory.is_dir()
+            raise MetastoreUnavailable("no answer")
+        if statement.startswith("DESCRIBE"):
+            raise NoSuchTable("no such table")
+        return []
+
+
+def _letters_in(directory: Path) -> ServiceMap:
+    text = MAP.replace("COLUMNS", "columns: {title: string}").replace("create: false", "bucket: {path: ''}")
+    return load_text(text + f"dead_letters: {{location: 'file://{directory}'}}\n", "m", {})
+
+
+def test_the_service_makes_the_directory_of_a_table_before_hive_would_own_it(tmp_path: Path) -> None:
+    service_map = _letters_in(tmp_path / "a" / "letters")
+    name = service_map.dead_letters.table
+    hive = HiveThatMakesDirectories(tmp_path / "a" / "letters")
+    session = cast("Session", hive)
+    catalogue = Catalogue(service_map, cast("Hive", hive), LocalFileSystem())
+    catalogue.compare(session, name)
+    assert not hive.directory.exists(), "to compare makes nothing"
+    with pytest.raises(MetastoreUnavailable):
+        catalogue.conform(session, name)
+    assert hive.at_create is True
+
+
+def test_a_directory_that_cannot_be_made_is_the_tables_error_and_hive_is_not_asked(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    service_map = _letters_in(tmp_path / "a" / "letters")
+    hive = HiveThatMakesDirectories(tmp_path / "a" / "letters")
+    catalogue = Catalogue(service_map, cast("Hive", hive), LocalFileSystem())
+    with pytest.raises(TableError, match="a/letters must exist before its table in Hive"):
+        catalogue.conform(cast("Session", hive), service_map.dead_letters.table)
+    assert hive.at_create is None
 
 
 LATEST = """columns: {id: bigint, name: string}
