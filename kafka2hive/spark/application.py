@@ -43,6 +43,8 @@ _STATE = re.compile(r"Application report for (application_\d+_\d+) \(state: (\w+
 _URL = re.compile(r"^\s*tracking URL: (\S+)")
 _FINAL = re.compile(r"^\s*final status: (\w+)")
 _ENDED_WITH = re.compile(r"(?:exited with status|ended with exit code) (\d+)")
+_CONNECTION = re.compile(r"\b(?:Connecting to ResourceManager at|Failing over to) /?(\S+)")
+_INFO = re.compile(r"(?:\S+ \S+ INFO |Using Spark's default log4j|WARNING: Using incubator).*")
 _LINES_KEPT = 40
 _STACK = re.compile(r"\s+at \S+\(.*\)|\s+\.\.\. \d+ more")
 _NO_LOGIN = ("Client cannot authenticate via", "SIMPLE authentication is not enabled")
@@ -53,9 +55,10 @@ _BLOCK_BYTES = 4 << 20
 class ApplicationReport:
     """What spark-submit has printed so far; `exit_code` is the exit code of `run`, None if YARN does not know it.
 
-    `final` is YARN's final status, empty before the end; `lines` are the last lines, without Java's stacks.
+    `final` is YARN's final status, empty before the end; `lines` are the last lines, without Java's stacks and progress.
     """
 
+    resource_manager: str = ""
     application: str = ""
     url: str = ""
     state: str = ""
@@ -64,14 +67,18 @@ class ApplicationReport:
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_KEPT))
 
     def line(self) -> str:
-        """Return application, state and URL in one line for the terminal."""
+        """Return application, state and URL in one line for the terminal; before that, where spark-submit looks for YARN."""
+        if not self.application:
+            return f"connecting to the ResourceManager at {self.resource_manager}"
         return f"{self.application} {self.state.lower()} {self.url}".rstrip()
 
     def read(self, line: str) -> bool:
-        """Read a line that spark-submit printed; return whether it changes the state or the URL."""
-        before = (self.state, self.url)
-        if not _STACK.fullmatch(line):
+        """Read a line that spark-submit printed; return whether it changes the state or an address."""
+        before = (self.state, self.url, self.resource_manager)
+        if not _STACK.fullmatch(line) and not _INFO.fullmatch(line):
             self.lines.append(line)
+        if not self.application and (match := _CONNECTION.search(line)):
+            self.resource_manager = match[1]
         if match := _STATE.search(line):
             self.application, self.state = match[1], match[2]
         elif not self.application and "ubmitted application" in line and (match := _APPLICATION.search(line)):
@@ -82,7 +89,7 @@ class ApplicationReport:
             self.final = match[1]
         if match := _ENDED_WITH.search(line):
             self.exit_code = int(match[1])
-        return (self.state, self.url) != before
+        return (self.state, self.url, self.resource_manager) != before
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +230,7 @@ def follow(
     with process:
         assert process.stdout is not None, "it is a pipe"
         for line in process.stdout:
-            if report.read(line.rstrip()) and report.application:
+            if report.read(line.rstrip()):
                 on_change(report)
     if not report.application:
         text = "\n".join(["it printed", *report.lines])

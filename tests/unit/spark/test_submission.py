@@ -411,3 +411,17 @@ def test_a_stack_of_java_hides_no_reason_and_a_missing_login_has_its_remedy() ->
     with pytest.raises(ServiceUnavailable) as refused:
         follow(["printf", text], {}, print)
     assert "kinit" not in refused.value.remedy
+
+
+def test_where_yarn_is_looked_for_is_told_at_once_and_progress_hides_no_reason(tmp_path: Path) -> None:
+    (tmp_path / "printed").write_text(
+        "26/11/29 07:20:15 INFO DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at /10.0.0.5:8032\n"
+        "26/11/29 07:20:17 INFO Client: Uploading resource file:/tmp/a.zip -> hdfs://nn/user/etl/a.zip\n"
+        "Exception in thread main: submitted by user etl to unknown queue: nope\n"
+    )
+    lines: list[str] = []
+    with pytest.raises(ServiceUnavailable) as refused:
+        follow(["cat", f"{tmp_path}/printed"], os.environ, lambda report: lines.append(report.line()))
+    assert lines == ["connecting to the ResourceManager at 10.0.0.5:8032"]
+    assert "unknown queue: nope" in refused.value.message
+    assert "INFO" not in refused.value.message
