@@ -217,6 +217,7 @@ def follow(
 ) -> ApplicationReport:
     """Run spark-submit to its end, and call `on_change` for each change.
 
+    An exception, also that of a signal, ends spark-submit: it would still submit the application when YARN answers again.
     Raises ServiceUnavailable (`submit.failed`) if no application was submitted.
     """
     report = ApplicationReport()
@@ -229,9 +230,14 @@ def follow(
         raise _not_submitted(str(error)) from error
     with process:
         assert process.stdout is not None, "it is a pipe"
-        for line in process.stdout:
-            if report.read(line.rstrip()):
-                on_change(report)
+        try:
+            for line in process.stdout:
+                if report.read(line.rstrip()):
+                    on_change(report)
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
     if not report.application:
         text = "\n".join(["it printed", *report.lines])
         raise _not_submitted(text, is_login=any(reason in text for reason in _NO_LOGIN))

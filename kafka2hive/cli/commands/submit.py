@@ -2,6 +2,8 @@
 
 import logging
 import os
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +23,7 @@ SUBMIT_EXIT_CODES = options.paragraph(
     "2 wrong command line",
     "69 YARN does not answer, or with --wait the application was killed",
     "78 the map is wrong, or the pack does not fit",
-    "130 interrupted, the application continues",
+    "130/143 ended by SIGINT/SIGTERM, a submitted application continues",
     "with --wait the exit code of run",
 )
 EXECUTOR_EXIT_CODES = options.paragraph(
@@ -109,6 +111,8 @@ def submit(
             arguments=(*["--once"] * once, *["--takeover"] * takeover),
             wait=wait,
         )
+        # so that the files to send, which may hold secrets, are deleted, and spark-submit ends
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.TERMINATED))
         with prepare(service_map, request, os.environ) as submission:
             if only_print:
                 say(submission.text())

@@ -425,3 +425,19 @@ def test_where_yarn_is_looked_for_is_told_at_once_and_progress_hides_no_reason(t
     assert lines == ["connecting to the ResourceManager at 10.0.0.5:8032"]
     assert "unknown queue: nope" in refused.value.message
     assert "INFO" not in refused.value.message
+
+
+def test_a_wait_that_is_interrupted_ends_spark_submit(tmp_path: Path) -> None:
+    command = [
+        "sh",
+        "-c",
+        f"echo $$ > {tmp_path}/pid; echo Connecting to ResourceManager at rm:1; exec sleep 60",
+    ]
+
+    def interrupt(_: ApplicationReport) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        follow(command, os.environ, interrupt)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
