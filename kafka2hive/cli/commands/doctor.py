@@ -14,7 +14,7 @@ from kafka2hive.observe.log import LogFormat
 if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
 
-EXIT_CODES = options.exit_codes(options.NO_ACCESS, config=options.CONFIG_OR_CLUSTER)
+EXIT_CODES = options.exit_codes("75 a permission or free space is missing", config=options.CONFIG_OR_CLUSTER)
 
 
 def doctor(config: Map, json: Json = False, color: Color = True) -> None:

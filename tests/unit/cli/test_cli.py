@@ -23,6 +23,11 @@ def test_help_of_every_command_tells_its_exit_codes(command: str) -> None:
     assert "Exit codes: 0 " in result.stdout
 
 
+def test_the_exit_codes_of_a_command_name_only_its_own_options() -> None:
+    assert "--online" in invoke("validate", "--help").stdout.partition("Exit codes")[2]
+    assert "--online" not in invoke("doctor", "--help").stdout.partition("Exit codes")[2]
+
+
 def test_the_terminal_wraps_the_paragraphs_of_a_commands_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     text = invoke("bundle", "--help").stdout
