@@ -80,7 +80,11 @@ def submit(
     queue: Annotated[str | None, typer.Option("--queue", help="The queue of YARN.")] = None,
     attempts: Annotated[
         int | None,
-        typer.Option("--attempts", min=1, help="How many attempts within an hour may fail (default: 2)."),
+        typer.Option(
+            "--attempts",
+            min=1,
+            help="How many attempts may fail within an hour; attempt N is the last if it ends by itself (default: 2).",
+        ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end.")] = False,
     takeover: Takeover = False,
