@@ -212,4 +212,4 @@ def assert_a_ticket_cache_is_not_sent(
 
 def application(run: Running) -> str:
     """The id of what was submitted."""
-    return run.messages()[0].partition(" ")[0]
+    return next(m.partition(" ")[0] for m in run.messages() if m.startswith("application_"))
