@@ -1,7 +1,7 @@
 """Taking over from Flink SQL by the commands of docs/taking-over.md. Long form only (scripts/drill): Flink is large.
 
 A real job on a real session cluster reads a topic with a consumer group, and writes files at its checkpoints. It is stopped
-with a savepoint, mostly while records flow; then each record is in its files or in the new table, once.
+with a savepoint or killed, mostly while records flow; then each record is in its files or in the new table, once.
 """
 
 import itertools
@@ -74,8 +74,8 @@ class Job:
         self._clients: list[ServiceProcess] = []
         self.id = ""
 
-    def start(self) -> None:
-        """Submit the job, and wait for two checkpoints."""
+    def start(self, state: str = "") -> None:
+        """Submit the job, continuing from the savepoint or checkpoint `state`, and wait for two checkpoints."""
         source = {
             "connector": "kafka",
             "topic": self.name,
@@ -99,6 +99,8 @@ class Job:
             "execution.checkpointing.dir": self.checkpoints,
             "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
         }
+        if state:
+            settings["execution.state-recovery.path"] = state
         words = [f"{key}={value}" for key, value in settings.items()]
         client = ServiceProcess(
             settings["pipeline.name"], [*self._flink.java(256, "Peer"), str(script), *words], self._folder
@@ -124,9 +126,23 @@ class Job:
     def wait_for_end(self) -> None:
         wait_until(lambda: self._flink.get(f"jobs/{self.id}")["state"] == "FINISHED", "finished")
 
+    def newest_checkpoint(self) -> str:
+        """The newest complete checkpoint of this run of the job that is kept."""
+        of_job = f"{self.checkpoints}/{self.id}/chk-"
+        numbers = [
+            int(path.removeprefix(of_job).split("/")[0])
+            for path in self.tree.files(f"{self.checkpoints}/{self.id}")
+            if path.startswith(of_job) and path.endswith("/_metadata")
+        ]
+        return f"{of_job}{max(numbers)}"
+
     def visible(self) -> Counter[int]:
         """The ids in the files that readers of the directory see."""
         return sum((self._ids(path) for path in visible_files(self.tree, self.output)), Counter())
+
+    def hidden(self) -> list[str]:
+        """The files that they do not see."""
+        return sorted(set(self.tree.files(self.output)) - set(visible_files(self.tree, self.output)))
 
     def committed(self) -> Counter[int]:
         """The offsets of the consumer group by topic partition."""
@@ -183,15 +199,16 @@ class Reader:
         programs = [words[0] for words in self._commands]
         assert programs == ["flink", "hdfs", "python3", *["kafka2hive"] * 4]
 
-    def stop(self) -> None:
-        """Stop the job with a savepoint."""
+    def stop(self, drain: bool = True) -> str:
+        """Stop the job; return its savepoint."""
         _, *words = self._commands[0]
         places = {"hdfs://namenode:8020/savepoints": self._job.savepoints, "JOB_ID": self._job.id}
         assert places.keys() < set(words) and "--drain" in words
-        words = [places.get(word, word) for word in words]
+        words = [places.get(word, word) for word in words if drain or word != "--drain"]
         printed = self._flink.command(*words)
         self._savepoint = printed.partition("Savepoint completed. Path: ")[2].split()[0]
         self._job.wait_for_end()
+        return self._savepoint
 
     def positions(self) -> dict[int, int]:
         """The next offset by topic partition, from the savepoint."""
@@ -290,3 +307,47 @@ def test_a_flink_job_that_is_stopped_with_a_savepoint_is_taken_over(
                 job.wait_for_group(len(stream.end()))
             reader.stop()
             figures(**take_over(job, reader, stream, records, kafka.bootstrap))
+
+
+@pytest.mark.timeout(7_200)
+def test_a_flink_job_that_was_stopped_without_drain_is_started_and_drained(
+    flink: Flink, kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path, figures: Figures
+) -> None:
+    records = payloads()
+    kafka.create_topic(unique, FED + IDLE)
+    with (
+        Stream(kafka.bootstrap, {unique: FED}, records.__next__, PER_SECOND) as stream,
+        Job(flink, kafka, hdfs, unique, tmp_path, "json") as job,
+    ):
+        reader = Reader(job, flink, kafka, hdfs, tmp_path)
+        job.start()
+        savepoint = reader.stop(drain=False)
+        assert not job.visible(), "rows of JSON are hidden"
+        assert job.hidden()
+        job.start(savepoint)
+        reader.stop()
+        assert not job.hidden()
+        figures(**take_over(job, reader, stream, records, kafka.bootstrap))
+
+
+@pytest.mark.timeout(7_200)
+def test_a_flink_job_whose_cluster_was_killed_is_started_and_drained(
+    flink: Flink, kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
+) -> None:
+    records, chance = payloads(), random.Random(form.seed())
+    kafka.create_topic(unique, FED + IDLE)
+    with (
+        Stream(kafka.bootstrap, {unique: FED}, records.__next__, PER_SECOND) as stream,
+        Job(flink, kafka, hdfs, unique, tmp_path, "parquet") as job,
+    ):
+        reader = Reader(job, flink, kafka, hdfs, tmp_path)
+        job.start()
+        kills = form.count(1, 3)
+        for _ in range(kills):
+            time.sleep(chance.uniform(0, 2 * CHECKPOINT_SECONDS))
+            flink.kill()
+            flink.start()
+            job.start(job.newest_checkpoint())
+        reader.stop()
+        figures(kills=kills, hidden_files=len(job.hidden()))
+        figures(**take_over(job, reader, stream, records, kafka.bootstrap))

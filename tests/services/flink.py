@@ -96,6 +96,7 @@ class Flink(Service):
                 "taskmanager.numberOfTaskSlots": str(self._slots),
                 "io.tmp.dirs": str(self.folder / "tmp"),
                 "web.upload.dir": str(self.folder / "tmp"),
+                "flink.hadoop.dfs.replication": "1",  # of the tests' HDFS; appending would look for more DataNodes
             }
         )
         (self.folder / "tmp").mkdir(exist_ok=True)
