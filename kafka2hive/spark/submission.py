@@ -133,10 +133,15 @@ def _escape(value: str) -> str:
 
 def submit_environment(environ: Mapping[str, str], spark_home: Path, user: str | None) -> dict[str, str]:
     """Return the environment of spark-submit. Raises ConfigError (`submit.hadoop_conf`)."""
-    if not (environ.get("HADOOP_CONF_DIR") or environ.get("YARN_CONF_DIR")):
+    folders = [(name, environ[name]) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environ.get(name)]
+    wrong = [
+        f"{name}={folder} is not a directory here" for name, folder in folders if not Path(folder).is_dir()
+    ]
+    if wrong or not folders:
+        reason = " and ".join(wrong) or "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set"
         raise ConfigError(
             "submit.hadoop_conf",
-            "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set, so the address of YARN is unknown",
+            f"{reason}, so the address of YARN is unknown",
             "type HADOOP_CONF_DIR=/etc/hadoop/conf kafka2hive submit ...",
         )
     quick = {name: environ.get(name, QUICK_JVM) for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS")}

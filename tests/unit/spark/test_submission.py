@@ -150,7 +150,7 @@ def test_the_codes_that_end_an_application_are_those_of_the_systemd_unit() -> No
 
 
 def test_print_shows_the_command_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
     (tmp_path / "tmp").mkdir()
@@ -171,7 +171,7 @@ def test_a_map_with_mistakes_is_refused_here(tmp_path: Path) -> None:
 
 def test_a_keytab_is_checked_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container would find the mistake a minute later."""
-    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "air.yaml").write_text(map_text(more=LOGIN))
     arguments = ("--pack", "hdfs://n/p.tar.gz", "--print")
@@ -205,15 +205,18 @@ def test_the_printed_command_can_be_typed() -> None:
     )
 
 
-def test_the_user_and_hadoops_directory_are_in_the_environment_of_spark() -> None:
-    environ = submit_environment({"HADOOP_CONF_DIR": "/c", "SPARK_SUBMIT_OPTS": "-Xmx1g"}, HOME, "etl")
+def test_the_user_and_hadoops_directory_are_in_the_environment_of_spark(tmp_path: Path) -> None:
+    conf = str(tmp_path)
+    environ = submit_environment({"HADOOP_CONF_DIR": conf, "SPARK_SUBMIT_OPTS": "-Xmx1g"}, HOME, "etl")
     assert environ["HADOOP_USER_NAME"] == "etl"
     assert environ["SPARK_HOME"] == "/opt/spark"
     assert environ["SPARK_SUBMIT_OPTS"] == "-Xmx1g"
-    assert "HADOOP_USER_NAME" not in submit_environment({"YARN_CONF_DIR": "/c"}, HOME, None)
-    with pytest.raises(ConfigError) as refused:
+    assert "HADOOP_USER_NAME" not in submit_environment({"YARN_CONF_DIR": conf}, HOME, None)
+    with pytest.raises(ConfigError, match="neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set") as refused:
         submit_environment({}, HOME, None)
     assert refused.value.code == "submit.hadoop_conf"
+    with pytest.raises(ConfigError, match="HADOOP_CONF_DIR=/no/such is not a directory here"):
+        submit_environment({"HADOOP_CONF_DIR": "/no/such", "YARN_CONF_DIR": conf}, HOME, None)
 
 
 @pytest.fixture
