@@ -32,10 +32,17 @@ UNCLEAN = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers, all running at the begin and end of each test."""
-    with KafkaCluster(tmp_path_factory.mktemp("kafka3")) as brokers:
-        yield brokers
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three, which tests stop and kill."""
+    with KafkaCluster(tmp_path_factory.mktemp("kafka3")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(brokers: KafkaCluster) -> KafkaCluster:
+    """All brokers, running, also if the test before has failed while some did not."""
+    brokers.start()
+    return brokers
 
 
 def led_without(cluster: KafkaCluster, topic: str, victim: int) -> Callable[[], bool]:
