@@ -1,28 +1,29 @@
-"""Fixtures of every test: the real services, names of one's own; and what each folder of tests took, in time and CPU.
+"""Fixtures of every test: the real services, and names of one's own.
 
 Services are started at their first use and are shared by the tests of one process; with `pytest -n` all workers share one
 Kafka, one HDFS and one HiveServer2. A test that stops or kills one starts its own (`tests/services`). Nothing is skipped
 when Java or a jar is missing: the test fails and names the command.
 """
 
-import collections
 import gc
+import logging
 import os
 import subprocess
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 from hypothesis import Phase, settings
 
+from tests.durations import CpuMeter, Stopwatch, reference
+from tests.gate import Standard
 from tests.harness.compiled_library import DESCRIPTION, Uncovered, leave_out
 from tests.harness.consumers import close_kept_consumers
 from tests.services.for_all import ServicesForAll, ask
-from tests.side_by_side import Groups, place
+from tests.side_by_side import Groups, group, seconds_by_group
 
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from xdist.workermanage import WorkerController
@@ -51,11 +52,6 @@ settings.load_profile("certain")
 _SERVICES = frozenset({"kafka", "hdfs", "hive", "kdc", "ldap", "secure_kafka", "secure_hdfs", "secure_hive"})
 SAID = "said"
 """The name of the property (`record_property`) whose value the run prints at its end."""
-_seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
-_cpu: collections.defaultdict[str, float] = collections.defaultdict(float)
-_CPU = "CPU seconds"
-"""The name of the property that carries them from a worker."""
-_CPU_BEFORE = pytest.StashKey[float]()
 _said: list[str] = []
 _not_covered: set[str] = set()
 _NOT_COVERED = "not covered"
@@ -64,7 +60,6 @@ _UNCOVERED = pytest.StashKey[Uncovered]()
 _FOR_ALL = pytest.StashKey[ServicesForAll]()
 _ADDRESS = "services for all"
 """Under this name a worker is told where to ask for them."""
-_MACHINE_BEFORE = pytest.StashKey[tuple[float, float]]()
 
 
 @pytest.fixture(scope="session")
@@ -90,6 +85,19 @@ def services_side_by_side(request: pytest.FixtureRequest) -> None:
     if needed := _SERVICES.intersection(request.fixturenames).difference(parameters):
         services: SharedServices = request.getfixturevalue("shared_services")
         services.begin(needed)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Give `caplog.text` its lines and tracebacks.
+
+    pytest adds its handler to each logger that does not propagate, before each call, and PySpark's loggers give each
+    handler their JSON. So this runs after pytest has done so (`trylast`); a fixture would come too early.
+    """
+    caplog = getattr(item, "funcargs", {}).get("caplog")
+    if caplog is not None:
+        caplog.handler.setFormatter(logging.Formatter("%(levelname)-8s %(name)s %(message)s"))
+    yield
 
 
 @pytest.fixture(scope="session")
@@ -256,7 +264,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What needs a library that is not here is left out; under `pytest -n` the longest begin first."""
     config.stash[_UNCOVERED] = leave_out(config, items)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: place(item.nodeid))  # keeps the order of equals
+        seconds = seconds_by_group((item.nodeid for item in items), reference())
+        items.sort(key=lambda item: -seconds[group(item.nodeid)])  # keeps the order of equals
 
 
 def pytest_collection_finish() -> None:
@@ -280,12 +289,21 @@ class FailuresAtOnce:
             terminal.write_line(f"\nFAILED in {report.when}: {report.nodeid}: {reason[:1000]}")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--standard", action="store_true", help="only the tests that scripts/test runs without --all"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The process that prints says failures at once."""
     config.addinivalue_line("markers", DESCRIPTION)
+    config.pluginmanager.register(CpuMeter())
+    if config.getoption("standard"):
+        config.pluginmanager.register(Standard(config.rootpath))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
-        config.stash[_MACHINE_BEFORE] = _of_the_machine()
+        config.pluginmanager.register(Stopwatch())
 
 
 @pytest.hookimpl(trylast=True)
@@ -299,57 +317,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _cpu_seconds() -> float:
-    """Of this process and of all that it started and that have ended."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def _of_the_machine() -> tuple[float, float]:
-    """CPU seconds that all cores had since the machine started, and those that any process used."""
-    times = psutil.cpu_times()
-    everything = sum(times[:8])  # on Linux a guest's are contained in these
-    unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
-    return everything, everything - unused
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Each report carries the CPU seconds since the one before it."""
-    report = yield
-    now, stash = _cpu_seconds(), item.session.stash
-    report.user_properties.append((_CPU, now - stash.get(_CPU_BEFORE, now)))
-    stash[_CPU_BEFORE] = now
-    return report
-
-
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up what each folder takes, set-up and tear-down of fixtures included; keep what tests have to say."""
-    folder = "/".join(report.nodeid.split("/")[:2])
-    _seconds[folder] += report.duration
-    _cpu[folder] += sum(
-        value for name, value in report.user_properties if name == _CPU and isinstance(value, float)
-    )
+    """Keep what tests have to say."""
     if report.when == "call":
         _said.extend(str(value) for name, value in report.user_properties if name == SAID)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what tests said, and what each folder took: the sum of its tests, whichever worker ran them.
-
-    A JVM's CPU seconds count where it ends; those of shared services and of killed groups only in the machine's, which count
-    whatever else runs on it.
-    """
+    """Print what tests said, and which of them needed what is not here."""
     for text in _said:
         terminalreporter.write_line(text)
     for text in sorted({str(config.stash.get(_UNCOVERED, "")), *_not_covered} - {""}):
         terminalreporter.write_line(text)
-    for folder, seconds in _seconds.items():
-        terminalreporter.write_line(f"{folder}: {seconds:.1f} s, {_cpu[folder]:.1f} CPU-seconds")
-    total, used = _of_the_machine()
-    total_before, used_before = config.stash[_MACHINE_BEFORE]
-    terminalreporter.write_line(
-        f"this machine meanwhile: {used - used_before:.0f} of {total - total_before:.0f} CPU-seconds"
-    )

@@ -1,15 +1,18 @@
-"""How `pytest -n` deals the tests out: which of them stay with one worker, which begin first, and who takes which.
+"""How `pytest -n` deals the tests out: which of them stay with one worker, and who takes which.
 
 Most tests on real services wait, a simulation computes: they overlap well. So one worker computes for as long as there is
 something to compute, and the others take what waits. A file's tests stay together, because they share its fixtures; the
-folders that only compute are dealt out test by test. What takes longest begins first, so that the end is not spent waiting
-for one worker.
+folders that only compute are dealt out test by test. What took longest (`tests/durations.json`) begins first, so that the
+end is not spent waiting for one worker.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
+
+from tests.durations import Duration, expected
 
 SPLIT = ("tests/simulation/",)
 """Folders whose tests share nothing."""
@@ -18,16 +21,6 @@ COMPUTING = (*SPLIT, "tests/mutants/", "tests/fuzz/", "tests/contract/test_decod
 WAITING = ("tests/unit/task/test_task_chunk.py", "tests/unit/storage/test_hdfs_doubts.py")
 """Their tests share nothing either; some wait four seconds each."""
 THE_COMPUTING_WORKER = "gw0"
-FOLDERS = (
-    "tests/drills/",
-    "tests/integration/",
-    *SPLIT,
-    "tests/mutants/",
-    "tests/fuzz/",
-    "tests/contract/",
-    "tests/unit/",
-)
-"""In the order in which they begin."""
 GROUPS = {
     f"tests/{file}.py": group
     for group, files in {
@@ -60,43 +53,6 @@ GROUPS = {
     for file in files
 }
 """Files that share a service of their own, whose start is dear."""
-LONGEST = (
-    "hive, to kill",
-    "services, to kill",
-    "secured services",
-    "tests/simulation/test_simulation.py::test_every_promise_holds_after_every_schedule",
-    "tests/integration/test_compaction.py",
-    "tests/drills/test_driver_kills.py",
-    "tests/drills/test_table_life.py",
-    "registry",
-    "tests/drills/test_executor_kills.py",
-    "yarn",
-    "tests/integration/test_dump_flights.py",
-    "tests/integration/test_dead_letters_replay.py",
-    "tests/integration/test_orders.py",
-    "tests/mutants/test_generated.py",
-    "tests/integration/test_dump_complete.py",
-    "tests/integration/test_latest_view.py",
-    "tests/integration/test_take_over.py",
-    "tests/integration/test_report.py",
-    "tests/integration/test_release.py",
-    "tests/drills/test_damage.py",
-    "tests/drills/test_leader_moves.py",
-    "tests/fuzz/",
-    "tests/mutants/test_text_mutants.py",
-    "tests/integration/test_demo.py",
-    "tests/integration/test_dump_sql.py",
-    "tests/drills/test_broker_restarts.py",
-    "tests/integration/test_dump_plugins.py",
-    "tests/drills/test_clocks.py",
-    "tests/integration/test_reset.py",
-    "tests/integration/test_dump_signals.py",
-    "tests/integration/test_dump_topics.py",
-    "tests/simulation/test_explore.py",
-    "tests/drills/test_split_brain_runs.py",
-    *WAITING,
-)
-"""Groups (or how they begin) that take minutes, and those that wait; they begin before all others, in this order."""
 
 
 def group(nodeid: str) -> str:
@@ -105,12 +61,12 @@ def group(nodeid: str) -> str:
     return nodeid if file.startswith((*SPLIT, *WAITING)) else GROUPS.get(file, file)
 
 
-def place(nodeid: str) -> tuple[int, int]:
-    """Smaller begins earlier."""
-    name = group(nodeid)
-    longest = next((n for n, begin in enumerate(LONGEST) if name.startswith(begin)), len(LONGEST))
-    folder = next((n for n, begin in enumerate(FOLDERS) if name.startswith(begin)), len(FOLDERS))
-    return longest, folder
+def seconds_by_group(tests: Iterable[str], known: Mapping[str, Duration]) -> dict[str, float]:
+    """Return how long the tests of each group take together, by the durations that are known."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for test in tests:
+        groups[group(test)].append(test)
+    return {name: expected(members, known) for name, members in groups.items()}
 
 
 def next_group(waiting: Iterable[str], *, computes: bool) -> str | None:

@@ -22,6 +22,7 @@ from kafka2hive.cli.commands import (
     dead_letters,
     demo,
     doctor,
+    explain,
     lookup,
     offsets,
     pause,
@@ -70,33 +71,41 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(offsets.app, name="offsets")
-app.command(epilog=run.EXIT_CODES)(run.run)
-app.command(epilog=recover.EXIT_CODES)(recover.recover)
-app.command(epilog=reset.EXIT_CODES)(reset.reset)
-app.command(epilog=compact.EXIT_CODES)(compact.compact)
-app.command(epilog=retain.EXIT_CODES)(retain.retain)
-app.command(epilog=status.EXIT_CODES)(status.status)
-app.command(epilog=top.EXIT_CODES)(top.top)
-app.command(epilog=report.EXIT_CODES)(report.report)
-app.command(epilog=pause.EXIT_CODES)(pause.pause)
-app.command(epilog=pause.EXIT_CODES)(pause.resume)
-app.command(epilog=offsets.INIT_EXIT_CODES)(offsets.init)
-app.command(epilog=verify.EXIT_CODES)(verify.verify)
-app.command(epilog=lookup.WHERE_EXIT_CODES)(lookup.where)
-app.command(epilog=lookup.CERTIFICATE_EXIT_CODES)(lookup.certificate)
-app.command(epilog=validate.EXIT_CODES)(validate.validate)
-app.command(epilog=doctor.EXIT_CODES)(doctor.doctor)
-app.command(epilog=bundle.EXIT_CODES)(bundle.bundle)
-app.command(epilog=preview.EXIT_CODES)(preview.plan)
-app.command(epilog=preview.EXIT_CODES)(preview.preview)
-app.command(epilog=sample.EXIT_CODES)(sample.sample)
-app.command(epilog=submit.PACK_EXIT_CODES)(submit.pack)
-app.command(epilog=submit.SUBMIT_EXIT_CODES)(submit.submit)
-app.command(epilog=submit.EXECUTOR_EXIT_CODES)(submit.executor)
-app.command(epilog=run.WARM_EXIT_CODES)(run.warm)
-app.command(epilog=demo.EXIT_CODES)(demo.demo)
+_START, _LOOK, _REPAIR, _SET_UP = "Start", "Look", "Repair", "Set up"
+
+
+def _add(panel: str, command: Callable[..., object], exit_codes: str, *, hidden: bool = False) -> None:
+    app.command(epilog=exit_codes, rich_help_panel=panel, hidden=hidden)(command)
+
+
+_add(_START, run.run, run.EXIT_CODES)
+_add(_START, submit.submit, submit.SUBMIT_EXIT_CODES)
+_add(_START, pause.pause, pause.EXIT_CODES)
+_add(_START, pause.resume, pause.EXIT_CODES)
+_add(_LOOK, status.status, status.EXIT_CODES)
+_add(_LOOK, top.top, top.EXIT_CODES)
+_add(_LOOK, report.report, report.EXIT_CODES)
+_add(_LOOK, explain.explain, explain.EXIT_CODES)
+_add(_LOOK, verify.verify, verify.EXIT_CODES)
+_add(_LOOK, doctor.doctor, doctor.EXIT_CODES)
+_add(_LOOK, lookup.certificate, lookup.CERTIFICATE_EXIT_CODES)
+_add(_LOOK, lookup.where, lookup.WHERE_EXIT_CODES)
+app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=_LOOK)
+app.add_typer(offsets.app, name="offsets", rich_help_panel=_LOOK)
+_add(_LOOK, bundle.bundle, bundle.EXIT_CODES)
+_add(_REPAIR, recover.recover, recover.EXIT_CODES)
+_add(_REPAIR, compact.compact, compact.EXIT_CODES)
+_add(_REPAIR, retain.retain, retain.EXIT_CODES)
+_add(_REPAIR, reset.reset, reset.EXIT_CODES)
+_add(_SET_UP, sample.sample, sample.EXIT_CODES)
+_add(_SET_UP, validate.validate, validate.EXIT_CODES)
+_add(_SET_UP, preview.plan, preview.EXIT_CODES)
+_add(_SET_UP, preview.preview, preview.EXIT_CODES)
+_add(_SET_UP, offsets.init, offsets.INIT_EXIT_CODES)
+_add(_SET_UP, run.warm, run.WARM_EXIT_CODES)
+_add(_SET_UP, submit.pack, submit.PACK_EXIT_CODES)
+_add(_SET_UP, demo.demo, demo.EXIT_CODES)
+_add(_SET_UP, submit.executor, submit.EXECUTOR_EXIT_CODES, hidden=True)  # Spark calls it
 for _commands in (app, dead_letters.app, offsets.app):
     for _command in _commands.registered_commands:
         _command.help = _paragraphs(_command.callback)
@@ -127,7 +136,7 @@ def _exit_with_bug(kind: type[BaseException], error: BaseException, trace: Trace
 
 def _end_application(code: int) -> None:
     """Keep YARN from a further attempt if this process is the driver of an application and no attempt would help."""
-    from kafka2hive.spark.application import PERMANENT, fail_permanently
+    from kafka2hive.spark.attempts import PERMANENT, fail_permanently
     from kafka2hive.spark.internals import is_started_by_launcher
 
     if code in PERMANENT and is_started_by_launcher():

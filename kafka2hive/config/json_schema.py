@@ -1,13 +1,12 @@
 """The JSON schema of the map, generated from the declared keys for editors: configs/kafka2hive.schema.json.
 
-`python -m kafka2hive.config.json_schema > configs/kafka2hive.schema.json` updates it.
+`scripts/pages` writes `configs/kafka2hive.schema.json`.
 """
 
 import dataclasses
 import inspect
 import json
 import re
-import sys
 from collections.abc import Iterable
 from enum import Enum
 from types import NoneType, UnionType
@@ -79,7 +78,7 @@ def _description(key: Key) -> str:
 
 def _without_links(text: str) -> str:
     """Return the text without links, which an editor does not follow; references to other parts of the page are removed."""
-    text = re.sub(r",? \[(?:below|above)\]\([^)]*\)| \[[A-Z][^]]*\]\([^)]*\)\.", "", text)
+    text = re.sub(r",? \[more\]\([^)]*\)| \[[A-Z][^]]*\]\([^)]*\)\.", "", text)
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
@@ -145,7 +144,3 @@ def _mapping(types: tuple[Any, ...], definitions: dict[str, Schema]) -> Schema:
 
 def json_schema_text() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json_schema_text())

@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+from kafka2hive.config.file_formats import FILE_FORMATS
 from kafka2hive.config.keys import KerberosOptions, ServiceMap, StorageOptions
-from kafka2hive.config.keys.connections import AUTHENTICATION, TRANSFER_PROTECTION
+from kafka2hive.config.keys.hdfs_client import AUTHENTICATION, TRANSFER_PROTECTION, NewFiles
 from kafka2hive.config.keys.librdkafka import has_gssapi, uses_gssapi
 from kafka2hive.config.native_library import LIBRARY, avro_needs_library
 from kafka2hive.model.errors import ConfigError
@@ -40,7 +41,7 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
         hive_tls(hive.ca_file)
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
         raise gssapi_missing()
-    if library is None and any(rule.writer.format == "avro" for rule in service_map.tables):
+    if library is None and any(FILE_FORMATS[rule.writer.format].needs_library for rule in service_map.tables):
         raise avro_needs_library()
 
 
@@ -88,6 +89,18 @@ def hadoop_key(name: str, storage: StorageOptions, environ: Mapping[str, str]) -
         if folder is not None and (folder / file).exists():
             value = _site_properties(folder / file).get(name, value)
     return value
+
+
+def new_files(storage: StorageOptions, environ: Mapping[str, str]) -> NewFiles:
+    """Return how files are created on HDFS, by `storage.properties` and the site files. Raises ConfigError."""
+    try:
+        return NewFiles.of(lambda name: hadoop_key(name, storage, environ))
+    except ValueError as error:
+        raise ConfigError(
+            "storage.config_dir",
+            f"a property of Hadoop's site files cannot be used: {error}",
+            "correct it there, or set it in storage.properties of the map",
+        ) from None
 
 
 def _hadoop_folder(storage: StorageOptions, environ: Mapping[str, str]) -> Path | None:

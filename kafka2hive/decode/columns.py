@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys.columns import STRICT
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.forms import Mismatch, note
 from kafka2hive.decode.contract.sources import Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import FRACTION, Changes, DecoderSpec, MakeDecoder, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, mask_of, refusals_of
 from kafka2hive.decode.values.connect_decimals import decimals_of
-from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
+from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn, text_taker
 from kafka2hive.model.hive_types import hive_type_of
@@ -176,22 +177,16 @@ def with_leeway(
     schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
 ) -> Decoder:
     """Return a decoder of columns that may have leeway. If no column has any, `open_decoder` makes it directly."""
-    if all(_is_strict(source, zone) for source in sources):
+    if all(_is_strict(source) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(
         schema=schema, zone=zone, sources=sources, changes=changes, open_decoder=open_decoder
     )
 
 
-def _is_strict(source: Source, zone: str) -> bool:
+def _is_strict(source: Source) -> bool:
     leeway = source.leeway
-    is_read_strictly = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
-    return is_read_strictly and not _is_day(source, zone)
-
-
-def _is_day(source: Source, zone: str) -> bool:
-    """Return whether the value is a number of days, which a decoder of this zone would take for an instant."""
-    return source.unit is not None and zone_of(source.unit, zone) != zone
+    return (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
 
 
 class LeewayDecoder:
@@ -207,7 +202,7 @@ class LeewayDecoder:
     ) -> None:
         self.schema = schema
         self._converters = [
-            _converter(LeewayTarget(column, label, field.type), zone, source, changes)
+            _converter(LeewayTarget(column, label, field.type, note=note(source.form)), zone, source, changes)
             for column, label, field, source in zip(
                 names_in_table(schema.names, sources),
                 labels(schema.names, sources),
@@ -226,6 +221,8 @@ class LeewayDecoder:
                 Source(
                     source.keys,
                     source.unit if converter is None else None,
+                    leeway=source.leeway,
+                    form=source.form if converter is None else None,
                     column=source.column,
                     expects=source.expects if converter is None else converter.expects,
                 )
@@ -246,14 +243,15 @@ class LeewayDecoder:
 
 @dataclass(frozen=True, slots=True)
 class LeewayTarget:
-    """A column of the table. `label`: its name in the text of reasons."""
+    """A column of the table. `label`: its name in the text of reasons. `note`: what the record's schema says, for that text."""
 
     column: str
     label: str
     type: pa.DataType
+    note: str = ""
 
     def reason(self, code: str, what: str) -> Reason:
-        return Reason(code, f"column {self.label}: {what}", self.column)
+        return Reason(code, f"column {self.label}: {what}{self.note}", self.column)
 
 
 class _TimeTexts:
@@ -270,7 +268,7 @@ class _TimeTexts:
 
 
 class _EpochNumbers:
-    """Converts epoch numbers to timestamps, which it cuts to microseconds, or to dates."""
+    """Converts epoch numbers to timestamps, which it cuts to microseconds."""
 
     wire = pa.int64()
 
@@ -311,9 +309,8 @@ def _converter(
         return _DecimalBytes(target)
     is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE
     if source.unit is not None:
-        is_read_as_number = is_cut or _is_day(source, zone)
-        return _EpochNumbers(target, zone, source.unit, changes) if is_read_as_number else None
-    if not is_cut:
+        return _EpochNumbers(target, zone, source.unit, changes) if is_cut else None
+    if not is_cut or isinstance(source.form, Mismatch):
         return None
     text = TextColumn(
         column=target.column,

@@ -4,13 +4,14 @@ The library accepts only what the acceptance table accepts, and never rejects a 
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.decode.contract.forms import AsWritten, Each, Epoch, Fields, Form, Mismatch, Unscaled
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.values.batch import Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
@@ -86,7 +87,7 @@ class NativeJsonReader(NativeReader):
         spelling: Spelling,
         any_case: bool,
     ) -> None:
-        types = [type_words(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
+        types = [_column_words(f.type, spelling, s) for f, s in zip(schema, sources, strict=True)]
         tree = _tree(source_tree(sources, spelling))
         super().__init__(schema, zone, library.Decoder(types, tree, any_case, zone == "UTC"))
         self._keys_seen = 0
@@ -98,19 +99,48 @@ class NativeJsonReader(NativeReader):
         keys, self._keys_seen = self._native.passed_keys(self._keys_seen)
         return tuple(keys)
 
+    def changed(self) -> Iterable[tuple[str, int]]:
+        """Return how many values leeway changed since the last call, by kind."""
+        return () if self._native is None else self._native.changed()
 
-def type_words(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:
-    """Return the type in the form that the library reads (native/src/plan.rs)."""
+
+def _column_words(dtype: pa.DataType, spelling: Spelling, source: Source) -> object:
+    leeway = source.leeway
+    if leeway.json == "text":
+        return "json"
+    words = type_words(dtype, spelling, source.unit, source.form)
+    quoted, empty = leeway.quoted == "accept", leeway.empty == "null"
+    return ("loose", words, quoted, empty) if quoted or empty else words
+
+
+def type_words(
+    dtype: pa.DataType, spelling: Spelling, unit: str | None = None, form: Form | None = None
+) -> object:
+    """Return the type, and how its values are written, in the words that the library reads (native/src/plan.rs)."""
+    match form:
+        case Mismatch():
+            return ("never", type_words(dtype, spelling))
+        case Unscaled(scale):
+            return ("unscaled", dtype.precision, dtype.scale, scale)
+        case Epoch():
+            unit = form.unit
+        case AsWritten():
+            unit = None
     if unit is not None:
-        return ("epoch", *UNITS[unit], dtype != NAIVE)
+        return ("epoch", *UNITS[unit], dtype != NAIVE, unit != "d")
     if pa.types.is_decimal128(dtype):
         return ("decimal", dtype.precision, dtype.scale)
+    each = form.form if isinstance(form, Each) else None
     if pa.types.is_list(dtype):
-        return ("array", type_words(dtype.value_type, spelling))
+        return ("array", type_words(dtype.value_type, spelling, form=each))
     if pa.types.is_map(dtype):
-        return ("map", type_words(dtype.item_type, spelling))
+        return ("map", type_words(dtype.item_type, spelling, form=each))
     if pa.types.is_struct(dtype):
-        return ("struct", [(spelling(field.name), type_words(field.type, spelling)) for field in dtype])
+        forms = dict(form.forms) if isinstance(form, Fields) else {}
+        return (
+            "struct",
+            [(spelling(f.name), type_words(f.type, spelling, form=forms.get(f.name))) for f in dtype],
+        )
     return hive_type_of(dtype)
 
 

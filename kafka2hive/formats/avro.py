@@ -19,6 +19,7 @@ from kafka2hive.config.keys import WriterOptions
 from kafka2hive.config.native_library import LIBRARY, avro_needs_library
 from kafka2hive.formats.avro_container import (
     AVRO_CODECS,
+    AVRO_MAGIC,
     CODEC,
     MARKER_BYTES,
     SCHEMA,
@@ -33,8 +34,9 @@ from kafka2hive.formats.avro_container import (
     long_bytes,
     read_container,
 )
-from kafka2hive.formats.contract.port import FileEnd, pieces
+from kafka2hive.formats.contract.port import FileEnd, FormatCode, Unwritable, pieces
 from kafka2hive.formats.contract.primitives import FRAME_HEAD_SIZE, FRAME_MAGIC, frame_head
+from kafka2hive.formats.contract.times import PART_OF_MILLISECOND, rows_not_in_millis
 from kafka2hive.formats.contract.trailer import (
     END_SIZE,
     SCHEMA_KEY,
@@ -274,3 +276,13 @@ def decode(data: bytes, rows: int, schema: pa.Schema) -> list[dict[str, Any]]:
     if cursor.at < len(data):
         raise pa.ArrowInvalid("a block holds more than its rows")
     return decoded
+
+
+_MILLIS = Unwritable(rows_not_in_millis, "avro.timestamp", PART_OF_MILLISECOND)
+AVRO = FormatCode(
+    encoding=AvroEncoding,
+    read=lambda file: AvroReader(file.read()),
+    magic=AVRO_MAGIC,
+    end=avro_end,
+    unwritable=lambda _options: _MILLIS,
+)

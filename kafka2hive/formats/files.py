@@ -7,21 +7,25 @@ from typing import get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.file_formats import LINE_FORMATS
 from kafka2hive.config.keys import FileFormat, PluginOptions, WriterOptions
-from kafka2hive.config.keys.writer import LINE_FORMATS
-from kafka2hive.formats.avro import AvroEncoding, AvroReader, avro_end
-from kafka2hive.formats.avro_container import AVRO_MAGIC
-from kafka2hive.formats.contract.port import Encoder, Encoding, FileEnd, FileReader
+from kafka2hive.formats.avro import AVRO
+from kafka2hive.formats.contract.port import Encoder, Encoding, FileEnd, FileReader, FormatCode, Unwritable
 from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of, read_trailer
-from kafka2hive.formats.lines.delimited import text_lines
-from kafka2hive.formats.lines.files import LinesEncoding, LinesReader, PlainLines
-from kafka2hive.formats.lines.json import json_lines
-from kafka2hive.formats.orc import OrcEncoding, OrcReader, orc_end
-from kafka2hive.formats.orc_tail import ORC_MAGIC
-from kafka2hive.formats.parquet import ParquetEncoding, ParquetReader, parquet_end
-from kafka2hive.formats.plugin import PluginEncoding, PluginReader
+from kafka2hive.formats.lines.files import JSON, TEXT, LinesReader, PlainLines
+from kafka2hive.formats.orc import ORC
+from kafka2hive.formats.parquet import PARQUET, ParquetReader
+from kafka2hive.formats.plugin import PLUGIN, PluginReader
 from kafka2hive.storage.stored_file import StoredFile
 
+_CODE: Mapping[str, FormatCode] = {
+    "parquet": PARQUET,
+    "orc": ORC,
+    "avro": AVRO,
+    "json": JSON,
+    "text": TEXT,
+    "plugin": PLUGIN,
+}
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 """The errors for a file that is damaged or has no known format."""
 _FETCHED_AT_ONCE = 4 << 20
@@ -29,25 +33,13 @@ _FETCHED_AT_ONCE = 4 << 20
 
 def encoding_of(options: WriterOptions) -> Encoding:
     """Return a new encoding, for one table in one task. Raises TableError if a plug-in fails."""
-    encoding = _of_format(options)
+    encoding = _CODE[options.format].encoding(options)
     return SortingEncoding(encoding, options.sorted_by) if options.sorted_by else encoding
 
 
-def _of_format(options: WriterOptions) -> Encoding:
-    match options.format:
-        case "parquet":
-            return ParquetEncoding(options)
-        case "orc":
-            return OrcEncoding(options)
-        case "json":
-            return LinesEncoding(options, json_lines)
-        case "text":
-            return LinesEncoding(options, lambda _schema: text_lines(options.text))
-        case "avro":
-            return AvroEncoding(options)
-        case "plugin":
-            assert options.plugin is not None, "the map's check"
-            return PluginEncoding(options.plugin)
+def unwritable_of(options: WriterOptions) -> Unwritable | None:
+    """Return the check for rows that files with these options cannot hold; None if they hold every row."""
+    return _CODE[options.format].unwritable(options)
 
 
 class SortingEncoding:
@@ -93,24 +85,26 @@ def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = Non
         return PluginReader(data, *_of_plugin(name, plain))
     if extension.partition(".")[0] in LINE_FORMATS or codec_of(data) is not None:
         return LinesReader(data, plain)
-    if data.startswith(AVRO_MAGIC):
-        return AvroReader(data)
-    return OrcReader(BytesIO(data)) if data.startswith(ORC_MAGIC) else ParquetReader(BytesIO(data))
+    by_magic = (code.read for code in _CODE.values() if code.magic and data.startswith(code.magic))
+    return (next(by_magic, None) or ParquetReader)(BytesIO(data))
 
 
 def open_stored(file: StoredFile, extension: str, plain: PlainLines | None = None) -> FileReader:
     """Return a reader for a stored file. Raises UNREADABLE, and what the file's methods raise.
 
-    A large file is fetched while its rows are read if its format has parts that can be read alone: Parquet and ORC. Others, and
-    small ones, are fetched at once.
+    A large file is fetched while its rows are read if its format has parts. Others, and small ones, are fetched at once.
     """
-    match extension:
-        case ParquetEncoding.extension if file.length > _FETCHED_AT_ONCE:
-            return ParquetReader(file)
-        case OrcEncoding.extension if file.length > _FETCHED_AT_ONCE:
-            return OrcReader(file)
+    read = _CODE[extension].read if has_parts(extension) else None
+    if read is not None and file.length > _FETCHED_AT_ONCE:
+        return read(file)
     with file:
         return open_reader(file.read(), extension, plain)
+
+
+def has_parts(extension: str) -> bool:
+    """Return whether files with this extension have parts that can be read alone, as those of Parquet and ORC have."""
+    code = _CODE.get(extension)
+    return code is not None and code.has_parts
 
 
 def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:
@@ -118,17 +112,11 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
 
     `tail(n)` returns the last n bytes of the file. Raises UNREADABLE, and what `tail` raises.
     """
-    match extension.split("."):
-        case [ParquetEncoding.extension]:
-            return parquet_end(length, tail)
-        case [OrcEncoding.extension]:
-            return orc_end(length, tail)
-        case [AvroEncoding.extension]:
-            return avro_end(length, tail)
-        case [format, suffix] if format in LINE_FORMATS and suffix in CODEC_NAMES:
-            return read_trailer(CODEC_NAMES[suffix], length, tail)
-        case _:
-            return None
+    format, _, suffix = extension.partition(".")
+    if format in LINE_FORMATS and suffix in CODEC_NAMES:
+        return read_trailer(CODEC_NAMES[suffix], length, tail)
+    code = _CODE.get(extension)
+    return None if code is None or code.end is None else code.end(length, tail)
 
 
 def _of_plugin(name: str, plain: PlainLines | None) -> tuple[PluginOptions, pa.Schema | None]:

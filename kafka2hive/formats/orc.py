@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.contract.port import FileEnd
+from kafka2hive.formats.contract.port import FileEnd, FormatCode, Unwritable
 from kafka2hive.formats.contract.read_back import check_row_group
 from kafka2hive.formats.contract.times import (
     RowMask,
@@ -259,3 +259,14 @@ def orc_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
     """See formats.files.end_of. The row count is the sum over the stripes."""
     orc_tail = _tail_of(length, tail)
     return FileEnd(sum(stripe.rows for stripe in orc_tail.stripes), dict(orc_tail.user_metadata))
+
+
+_UNWRITABLE = Unwritable(unwritable_rows, "orc.timestamp", "is before 1970 with a fraction of a second")
+ORC = FormatCode(
+    encoding=OrcEncoding,
+    read=OrcReader,
+    magic=ORC_MAGIC,
+    has_parts=True,
+    end=orc_end,
+    unwritable=lambda _options: _UNWRITABLE,
+)

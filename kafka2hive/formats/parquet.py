@@ -10,9 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.contract.port import FileEnd
+from kafka2hive.formats.contract.port import FileEnd, FormatCode, Unwritable
 from kafka2hive.formats.contract.read_back import check_row_group
-from kafka2hive.formats.contract.times import batch_in_microseconds, schema_in_microseconds
+from kafka2hive.formats.contract.times import (
+    PART_OF_MILLISECOND,
+    batch_in_microseconds,
+    rows_not_in_millis,
+    schema_in_microseconds,
+)
 from kafka2hive.storage.stored_file import StoredFile
 
 BloomFilters = dict[str, dict[str, float]]
@@ -254,3 +259,20 @@ def parquet_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
         data = tail(size)
     footer = pq.read_metadata(BytesIO(data))
     return FileEnd(int(footer.num_rows), footer.metadata or {})
+
+
+_MILLIS = Unwritable(rows_not_in_millis, "parquet.timestamp", PART_OF_MILLISECOND)
+
+
+def _unwritable(options: WriterOptions) -> Unwritable | None:
+    return _MILLIS if options.timestamps == "millis" else None
+
+
+PARQUET = FormatCode(
+    encoding=ParquetEncoding,
+    read=ParquetReader,
+    magic=b"PAR1",
+    has_parts=True,
+    end=parquet_end,
+    unwritable=_unwritable,
+)

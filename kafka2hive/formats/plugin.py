@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
 
-from kafka2hive.config.keys import PluginOptions
+from kafka2hive.config.keys import PluginOptions, WriterOptions
+from kafka2hive.formats.contract.port import FormatCode
 from kafka2hive.model.entry_points import PluginKind, fault_of_storage, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.plugins import FileWriter, HiveStorage, WriterContext
@@ -214,3 +215,11 @@ class PluginReader:
 
     def _invalid(self, fault: str) -> pa.ArrowInvalid:
         return pa.ArrowInvalid(f"{PluginKind.WRITER.value} {self._name}: {fault}")
+
+
+def _encoding(options: WriterOptions) -> PluginEncoding:
+    assert options.plugin is not None, "the map's check"
+    return PluginEncoding(options.plugin)
+
+
+PLUGIN = FormatCode(encoding=_encoding)

@@ -23,6 +23,12 @@ class Connection:
         self._login: GssapiClient | None = None
         self.transport = self._transport()
 
+    def log_in(self) -> None:
+        """Connect, and let the server answer a login. Over HTTP any answer suffices; with NOSASL there is no login."""
+        self.transport.open()
+        if self._options.http_path is not None:
+            self.transport.knock()
+
     def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
         """Return why the login failed, from an error at opening; None if the server may just be unavailable."""
         server = f"HiveServer2 at {self._options.host}:{self._options.port}"

@@ -1,5 +1,6 @@
 """The description of a table, parsed from DESCRIBE FORMATTED as Hive 1 to 4 and the Spark Thrift Server print it."""
 
+import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,10 @@ LEDGER_PROPERTY = "kafka2hive.ledger"
 PURGE_PROPERTY = "external.table.purge"
 LATEST_PROPERTY = "kafka2hive.latest"
 """The fingerprint of the text of a view that kafka2hive made."""
+
+
+_CREATION = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{2} \d{2}:\d{2}:\d{2}) (\S+) (\d{4})")
+_ZONE_STEP, _ZONES_APART = datetime.timedelta(minutes=15), datetime.timedelta(hours=26)
 
 
 class TableKind(Enum):
@@ -38,7 +43,8 @@ class TableDescription:
 
     `ledger` is the ledger id of the service that created the table, or None if another tool created it. `location` is None
     for views. `latest` is the fingerprint of the text of a view that kafka2hive made. `deletes_dropped` says that Hive deletes
-    the files of a partition that is dropped.
+    the files of a partition that is dropped. `created` is when it was created, as Hive writes it; "" if unknown. `parameters`
+    are those of TBLPROPERTIES; `clustered`, `sorted` and `skewed` are the columns of these clauses, or empty.
     """
 
     columns: tuple[Column, ...]
@@ -52,6 +58,12 @@ class TableDescription:
     serde_properties: Mapping[str, str] = field(default_factory=dict)
     latest: str | None = None
     deletes_dropped: bool = False
+    created: str = ""
+    output_format: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    clustered: str = ""
+    sorted: str = ""
+    skewed: str = ""
 
 
 def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
@@ -99,7 +111,44 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         deletes_dropped=kind is TableKind.MANAGED or parameters.get(PURGE_PROPERTY, "").lower() == "true",
         serde=values.get("SerDe Library") or values.get("Serde Library") or "",
         serde_properties=serde_properties,
+        created=values.get("CreateTime") or values.get("Created Time") or "",
+        output_format=values.get("OutputFormat", ""),
+        parameters={key: _unescape(value) for key, value in parameters.items()},
+        clustered=_listed(values.get("Bucket Columns")),
+        sorted=_listed(values.get("Sort Columns")),
+        skewed=_listed(values.get("Skewed Columns")),
     )
+
+
+def is_same_creation(a: str, b: str) -> bool:
+    """Return whether two times of creation are the same; a time that is unknown ("") is the same as any.
+
+    HiveServer2 writes the time in the time zone of its machine (`Sun Nov 29 13:24:25 UTC 2026`), so behind a load balancer the
+    same time may differ in its zone, and then by a multiple of a quarter of an hour.
+    """
+    if not a or not b or a == b:
+        return True
+    first, second = _parse_creation(a), _parse_creation(b)
+    if first is None or second is None or first[1] == second[1]:
+        return False
+    apart = abs(first[0] - second[0])
+    return apart <= _ZONES_APART and apart % _ZONE_STEP == datetime.timedelta()
+
+
+def _parse_creation(text: str) -> tuple[datetime.datetime, str] | None:
+    """Return the wall clock of a time and the name of its zone; None if Hive writes it in another form."""
+    match = _CREATION.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        return datetime.datetime.strptime(f"{match[1]} {match[3]}", "%b %d %H:%M:%S %Y"), match[2]
+    except ValueError:
+        return None
+
+
+def _listed(text: str | None) -> str:
+    """Return the columns in brackets, as Hive prints them; "" if there are none."""
+    return (text or "").removeprefix("[").removesuffix("]").strip()
 
 
 def _unescape(text: str) -> str:

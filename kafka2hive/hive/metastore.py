@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import PURGE_PROPERTY, TableKind, parse_description
-from kafka2hive.hive.session import HiveSession, NoSuchPartition
+from kafka2hive.hive.session import HiveSession, NoSuchPartition, log_in
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
@@ -73,10 +73,15 @@ class HiveMetastore:
 
     def __init__(self, options: HiveOptions) -> None:
         self.session = HiveSession(options)
+        self._options = options
         # known to be registered, perhaps by others at another location
         self._registered: set[HivePartition] = set()
         # added by this process, so at our location; `location` has not been called for them yet
         self._new: set[HivePartition] = set()
+
+    def ask(self) -> None:
+        """See Hive."""
+        log_in(self._options)
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         """Register Hive partitions at their locations, in statements of bounded size; a second call changes nothing.

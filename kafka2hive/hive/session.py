@@ -3,16 +3,26 @@
 import logging
 import re
 import threading
-from typing import Any
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.connection import Connection
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.metastore import (
+    MetastoreRefused,
+    MetastoreUnavailable,
+    StatementFailed,
+    TooManySessions,
+)
 
 log = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 
+LOGIN_SECONDS = 8.0
 NO_SUCH_TABLE = 10001
 NO_SUCH_PARTITION = 10006
 NO_SUCH_DATABASE = 10072
@@ -23,6 +33,7 @@ _OUTAGE = re.compile(
     r"|UnknownHostException|SafeMode|StandbyException|Invalid SessionHandle|LockException|[Tt]imed out|Timeout"
     r"|OutOfMemory|no available server|SQLTransientConnection|Communications link failure|JDOException|Derby.*shutdown"
 )
+_LIMIT = re.compile(r"Connection limit per (user|ip ?address|user:ip ?address) reached", re.IGNORECASE)
 _BLAMES_STATEMENT = re.compile(
     r"NoSuchObject|AlreadyExists|InvalidObject|InvalidOperation|InvalidPartition|AccessControl|Permission denied"
     r"|partition spec is invalid|SemanticException|ParseException|AnalysisException|ValidationFailure"
@@ -40,6 +51,46 @@ class NoSuchPartition(MetastoreRefused):
     """The table has no such partition."""
 
 
+class Closable(Protocol):
+    """A session: `close` waits until a statement under way has ended; the next statement opens it again."""
+
+    def close(self) -> None: ...
+
+
+class SessionTurns:
+    """The sessions of this process at one server for one user.
+
+    Once the server refuses another session, they take turns: before one of them runs a statement, all others are closed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._sessions: weakref.WeakSet[Closable] = weakref.WeakSet()
+        self.are_taken = False
+
+    def add(self, session: Closable) -> None:
+        with self._lock:
+            self._sessions.add(session)
+
+    def begin(self, refusal: TooManySessions) -> None:
+        """Let the sessions take turns from now on."""
+        if not self.are_taken:
+            log.warning("%s; from now on this process uses one session at a time", refusal)
+            self.are_taken = True
+
+    @contextmanager
+    def of(self, session: Closable) -> Iterator[None]:
+        """Close all other sessions, and keep them closed until the block ends."""
+        with self._lock:
+            for other in list(self._sessions):
+                if other is not session:
+                    other.close()
+            yield
+
+
+_turns: dict[tuple[str, int, str], SessionTurns] = {}
+
+
 class HiveSession:
     """A session that opens at the first statement and again after a failure. Threads take turns.
 
@@ -53,6 +104,8 @@ class HiveSession:
         self._lock = threading.RLock()
         self._pyhive: Any = None
         self._connection: Connection | None = None
+        self._turns = _turns.setdefault((options.host, options.port, options.user), SessionTurns())
+        self._turns.add(self)
 
     @property
     def address(self) -> str:
@@ -63,8 +116,17 @@ class HiveSession:
         """Run statements one after another in one session. Return the rows of the last one, `[]` if it has none.
 
         Raises MetastoreUnavailable, MetastoreRefused (NoSuchTable, NoSuchPartition). After MetastoreUnavailable, any of
-        the statements may have been carried out.
+        the statements may have been carried out. Raises TooManySessions if the server refuses even this process's only session.
         """
+        if not self._turns.are_taken:
+            try:
+                return self._run_now(statements)
+            except TooManySessions as refusal:
+                self._turns.begin(refusal)
+        with self._turns.of(self):
+            return self._run_now(statements)
+
+    def _run_now(self, statements: tuple[str, ...]) -> list[Row]:
         with self._lock:
             reused = self._pyhive is not None
             try:
@@ -157,6 +219,26 @@ class HiveSession:
             self._connection.transport.close()
 
 
+def log_in(options: HiveOptions) -> None:
+    """Connect to the server, log in and close the connection. Without a session, no limit of sessions counts it.
+
+    Raises MetastoreUnavailable, also as HiveLoginRefused; each read waits at most LOGIN_SECONDS.
+    """
+    quick = replace(options, timeout_seconds=min(options.timeout_seconds, LOGIN_SECONDS))
+    for is_last in (False, True):  # a busy server closes connections
+        connection = Connection(quick)
+        try:
+            connection.log_in()
+        except _network_errors() as error:
+            if is_last or not _was_closed(error):
+                why = MetastoreUnavailable(f"HiveServer2 at {options.host}:{options.port}: {error}")
+                raise connection.refusal(error) or why from error
+        else:
+            return
+        finally:
+            connection.transport.close()
+
+
 class _SessionDied(Exception):
     """The session is gone; the statements may be run again in a new one. `at_opening`: the server closed a new connection."""
 
@@ -208,6 +290,8 @@ def from_status(status: Any, statement: str) -> MetastoreUnavailable | Metastore
     )
     message = status.errorMessage or ""
     state = status.sqlState or ""
+    if _LIMIT.search(message):
+        return TooManySessions(text)
     if _OUTAGE.search(message):
         return MetastoreUnavailable(text)
     if state.startswith(_REFUSING_CLASSES) or _BLAMES_STATEMENT.search(message):

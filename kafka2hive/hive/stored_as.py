@@ -1,65 +1,38 @@
 """File formats in Hive: how CREATE TABLE declares each, whether a table's description matches it, and what Hive reads of it."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kafka2hive.config.file_formats import FILE_FORMATS
+from kafka2hive.config.file_formats.specification import StoredAs
 from kafka2hive.config.keys import Column, FileFormat, LetterTimestamps, TextOptions, WriterOptions
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.model.hive_types import struct_fields, type_words
+from kafka2hive.hive.properties import row_format
+from kafka2hive.model.hive_types import type_words
 from kafka2hive.model.metastore import MetastoreRefused, Session
 from kafka2hive.plugins import HiveStorage
 
-
-@dataclass(frozen=True, slots=True)
-class StoredAs:
-    """One file format. `name` is for messages, `declared` is the clause of CREATE TABLE.
-
-    `input_format` is a part of the input format's class name, in lower case. `serdes` are the classes that may read the
-    rows; empty if the input format decides alone. `by_place`: Hive matches columns by position, not by name.
-    """
-
-    name: str
-    declared: str
-    input_format: str
-    serdes: tuple[str, ...] = ()
-    by_place: bool = False
-
-    def difference(self, table: TableDescription) -> str | None:
-        """Return why the table does not have this format; None if it does, or if Hive does not describe the format."""
-        if not table.input_format:
-            return None
-        if self.input_format not in table.input_format.rpartition(".")[2].lower():
-            return f"it does not hold {self.name} files but is read by {table.input_format}"
-        if self.serdes and table.serde not in self.serdes:
-            return f"its rows are not read as {self.name} but by {table.serde}"
-        return None
-
-
-_LAZY_SIMPLE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
-_HIVE_JSON = "org.apache.hadoop.hive.serde2.JsonSerDe"
-_HCATALOG_JSON = "org.apache.hive.hcatalog.data.JsonSerDe"  # Hive 2
-
-_DEFAULTS = {"field.delim": "\x01", "serialization.null.format": "\\N"}
-
-STORED_AS: dict[FileFormat, StoredAs] = {
-    "parquet": StoredAs("Parquet", "STORED AS PARQUET", "parquet"),
-    "orc": StoredAs("ORC", "STORED AS ORC", "orc", by_place=True),
-    "avro": StoredAs("Avro", "STORED AS AVRO", "avro"),
-    "json": StoredAs(
-        "JSON",
-        f"ROW FORMAT SERDE '{_HIVE_JSON}' STORED AS TEXTFILE",
-        "textinputformat",
-        (_HIVE_JSON, _HCATALOG_JSON),
-    ),
-    "text": StoredAs(
-        "delimited text",
-        f"ROW FORMAT SERDE '{_LAZY_SIMPLE}' WITH SERDEPROPERTIES ({{properties}}) STORED AS TEXTFILE",
-        "textinputformat",
-        (_LAZY_SIMPLE,),
-        by_place=True,
-    ),
+STORED_AS: Mapping[FileFormat, StoredAs] = {
+    name: format.stored_as for name, format in FILE_FORMATS.items() if format.stored_as is not None
 }
+ESCAPED_ENDS = "serialization.escape.crlf"
+_DEFAULTS = {"field.delim": "\x01", "serialization.null.format": "\\N"}
+_TEXT_COLUMN = re.compile(r"(?i)\s*(string|(var)?char\b.*)\s*")
+
+
+def format_difference(stored: StoredAs, table: TableDescription) -> str | None:
+    """Return why a table or partition does not have this format; None if it does, or if Hive does not describe the format."""
+    if not table.input_format:
+        return None
+    if stored.input_format not in table.input_format.rpartition(".")[2].lower():
+        return f"it does not hold {stored.name} files but is read by {table.input_format}"
+    if table.serde and table.serde not in stored.serdes:
+        return f"its rows are not read as {stored.name} but by {table.serde}"
+    if stored.output_format not in table.output_format.rpartition(".")[2].lower() and table.output_format:
+        return f"Hive would not write {stored.name} files into it, but by {table.output_format}"
+    return None
 
 
 def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
@@ -73,13 +46,14 @@ def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
         name=storage.serde.rpartition(".")[2],
         declared=f"ROW FORMAT SERDE {serde}{properties} STORED AS INPUTFORMAT {reads} OUTPUTFORMAT {writes}",
         input_format=storage.input_format.rpartition(".")[2].lower(),
+        output_format=storage.output_format.rpartition(".")[2].lower(),
         serdes=(storage.serde,),
         by_place=storage.by_place,
     )
 
 
 def storage_clause(format: FileFormat, options: TextOptions, storage: HiveStorage | None = None) -> str:
-    """Return the storage clause of CREATE TABLE. Only text needs `options`, only a plug-in `storage`."""
+    """Return the storage clause of CREATE TABLE. `options` are for formats with a row format, `storage` for plug-ins."""
     properties = serde_properties(options) if storage is None else storage.serde_properties
     pairs = ((hiveql.literal(key), hiveql.literal(value)) for key, value in properties.items())
     declared = stored_as(format, storage).declared
@@ -97,38 +71,42 @@ def serde_properties(options: TextOptions) -> dict[str, str]:
     }
 
 
-def other_properties(
-    format: FileFormat, options: TextOptions, storage: HiveStorage | None, table: TableDescription
-) -> list[str]:
-    """Return the SerDe properties of Hive's table that differ from the map's; empty if Hive describes none."""
-    expected: Mapping[str, str] = {}
+def declared_properties(
+    format: FileFormat, options: TextOptions, storage: HiveStorage | None, columns: Sequence[Column]
+) -> Mapping[str, str]:
+    """Return the properties by which the SerDe must read the map's files; empty for SerDes that read by none."""
     if storage is not None:
-        expected = storage.serde_properties
-    elif format == "text":
-        ours = serde_properties(options)
-        expected = {key: ours[key] for key in ("field.delim", "escape.delim", "serialization.null.format")}
-    return [
-        f"its SerDe property {key} is {table.serde_properties.get(key)!r}, the map's {value!r}"
-        for key, value in expected.items()
-        if table.input_format and table.serde_properties.get(key, _DEFAULTS.get(key)) != value
-    ]
+        return storage.serde_properties
+    if not STORED_AS[format].has_row_format:
+        return {}
+    ours = serde_properties(options)
+    if not any(_TEXT_COLUMN.fullmatch(column.type) for column in columns):
+        del ours[ESCAPED_ENDS]  # no value has a line end
+    del ours["serialization.format"]  # the separator only if there is no field.delim
+    return ours
+
+
+def other_properties(declared: Mapping[str, str], table: TableDescription) -> dict[str, str]:
+    """Return the properties in `declared` that Hive's table or partition lacks or has otherwise; empty if it describes none."""
+    if not table.input_format:
+        return {}
+    theirs = row_format(table)
+    theirs.setdefault("field.delim", theirs.get("serialization.format", _DEFAULTS["field.delim"]))
+    return {
+        key: f"is {theirs.get(key)!r}, the map's {value!r}"
+        for key, value in declared.items()
+        if value not in (theirs.get(key, _DEFAULTS.get(key)), _byte(theirs.get(key, "")))
+    }
+
+
+def _byte(text: str) -> str | None:
+    """Return the delimiter that Hive makes of digits, which are the number of a byte; None for other texts."""
+    return chr(int(text) % 256) if re.fullmatch("-?[0-9]{1,3}", text) else None
 
 
 # Hive 4 has this key, and has read Parquet timestamps from INT64 since the same release. Distributions of Hive 3 may have both.
 _WRITES_INT64 = "hive.parquet.write.int64.timestamp"
 _SKIPS_CONVERSION = "hive.parquet.timestamp.skip.conversion"
-_ORC_CASE = "orc.schema.evolution.case.sensitive"
-_NOT_IN_OLD = {
-    ("parquet", "zstd"): "it reads zstd only if Hadoop's native library has it (see hadoop checknative)",
-    ("parquet", "lz4"): "it cannot read lz4",
-    ("orc", "zstd"): "it cannot read zstd",
-    ("orc", "lz4"): "it cannot read lz4 in the dead letters, which are Parquet files",
-    ("avro", "zstd"): "it cannot read zstd",
-}
-_NO_CAPITALS: Mapping[FileFormat, str] = {
-    "orc": f"set {_ORC_CASE}=false in hive-site.xml, or write these names in lower case in the map (with `from`)",
-    "json": "leave the columns out of the map, so that Hive's table says them in lower case, or use Parquet",
-}
 _INT64 = "it cannot read timestamps of INT64"
 _SHIFT = "it shifts timestamps of INT96 by its time zone"
 _NO_SHIFT = f"set {_SKIPS_CONVERSION}=true in hive-site.xml, unless that zone is UTC"
@@ -139,12 +117,12 @@ class Reader:
     """What differs between versions and configurations of Hive in reading files.
 
     `is_old`: an Apache Hive before 4. `shifts_int96`: it reads timestamps of INT96 as UTC, and shows them in its own zone.
-    `ignores_orc_case`: it finds columns of ORC files whatever the case of their names; only an old one needs to be told so.
+    `ignores_case`: the formats whose columns it finds whatever the case of their names; only an old one needs to be told so.
     """
 
     is_old: bool
     shifts_int96: bool
-    ignores_orc_case: bool = False
+    ignores_case: frozenset[FileFormat] = frozenset()
 
 
 def reader_of(session: Session) -> Reader:
@@ -155,8 +133,30 @@ def reader_of(session: Session) -> Reader:
     return Reader(
         is_old=_property(session, _WRITES_INT64) == f"{_WRITES_INT64} is undefined",
         shifts_int96=_property(session, _SKIPS_CONVERSION) == f"{_SKIPS_CONVERSION}=false",
-        ignores_orc_case=_property(session, _ORC_CASE) == f"{_ORC_CASE}=false",
+        ignores_case=frozenset(
+            name
+            for name, format in FILE_FORMATS.items()
+            if (key := format.older_hive.case_property) and _property(session, key) == f"{key}=false"
+        ),
     )
+
+
+METASTORE_SCHEMAS = "hive.serdes.using.metastore.for.schema"
+
+
+def setting_to_alter(session: Session, table: TableDescription) -> str | None:
+    """Return the statement that must precede ALTER TABLE in its session; None if Hive alters the table without.
+
+    Hive takes the columns of a table of JSON from its SerDe unless the SerDe is in a list, and Hive 4 then refuses to add one:
+    it sees each column's type change. Raises MetastoreUnavailable.
+    """
+    if not any(stored.serde_has_columns and table.serde in stored.serdes for stored in STORED_AS.values()):
+        return None
+    answer = _property(session, METASTORE_SCHEMAS)
+    key, _, present = answer.partition("=")
+    if key != METASTORE_SCHEMAS or table.serde in present.split(","):
+        return None
+    return f"SET {key}={present},{table.serde}"
 
 
 def _property(session: Session, key: str) -> str:
@@ -168,34 +168,29 @@ def _property(session: Session, key: str) -> str:
     return str(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else ""
 
 
-def _names_with_capitals(reader: Reader, format: FileFormat, columns: Sequence[Column]) -> list[str]:
-    """Return the columns that an old Hive does not find: itself in ORC, or a field of a struct in lines of JSON."""
-    names = {
-        "orc": {} if reader.ignores_orc_case else {column.name: [column.name] for column in columns},
-        "json": {column.name: struct_fields(column.type) for column in columns},
-    }.get(format, {})
-    return [column for column, written in names.items() if any(name != name.lower() for name in written)]
-
-
 def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> tuple[str, str] | None:
     """Return what `reader` does not read, or reads wrongly, of the files of `writer`, and what to set; None if it reads all."""
+    older = FILE_FORMATS[writer.format].older_hive
     faults: list[str] = []
     keys: list[str] = []
     remedies: list[str] = []
-    has_times = writer.format == "parquet" and any(
-        "timestamp" in type_words(column.type) for column in columns
-    )
+    has_times = older.int64_timestamps and any("timestamp" in type_words(column.type) for column in columns)
     is_int96 = writer.timestamps == "int96"
-    if reader.is_old and (writer.format, writer.compression) in _NOT_IN_OLD:
-        faults.append(_NOT_IN_OLD[writer.format, writer.compression])
+    if reader.is_old and writer.compression in older.codecs:
+        faults.append(older.codecs[writer.compression])
         keys.append("compression: snappy")
-    if reader.is_old and (capitals := _names_with_capitals(reader, writer.format, columns)):
+    if (
+        reader.is_old
+        and writer.format not in reader.ignores_case
+        and (capitals := [column.name for column in columns if _has_capitals(older.names(column))])
+    ):
         faults.append(f"because of capital letters it reads NULL from {', '.join(capitals)}")
-        remedies.append(_NO_CAPITALS[writer.format])
+        remedies.append(older.capitals)
     binary = [column.name for column in columns if "binary" in type_words(column.type)]
-    if reader.is_old and writer.format == "json" and binary:
-        faults.append(f"it does not decode the base64 of {', '.join(binary)}")
-        remedies.append("use Parquet, or unbase64() in queries")
+    if reader.is_old and older.binary is not None and binary:
+        fault, remedy = older.binary
+        faults.append(f"{fault} {', '.join(binary)}")
+        remedies.append(remedy)
     if reader.is_old and has_times and not is_int96:
         faults.append(_INT64)
         keys.append("timestamps: int96")
@@ -205,6 +200,10 @@ def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> 
     if keys:
         remedies.insert(0, f"set writer: {{{', '.join(keys)}}} in the map")
     return ("; ".join(faults), "; ".join(remedies)) if faults else None
+
+
+def _has_capitals(names: Iterable[str]) -> bool:
+    return any(name != name.lower() for name in names)
 
 
 def unread_letters(

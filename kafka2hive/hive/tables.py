@@ -1,12 +1,12 @@
 """Tables and views in Hive: what the map wants, the statements that create it, and how Hive describes it."""
 
+import ast
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import Column, FileFormat, TextOptions
 from kafka2hive.config.keys.bucket_path import read_bucket_path
-from kafka2hive.config.keys.source import OPERATION
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import (
     LATEST_PROPERTY,
@@ -15,8 +15,9 @@ from kafka2hive.hive.description import (
     TableDescription,
     parse_description,
 )
-from kafka2hive.hive.session import NoSuchTable
-from kafka2hive.hive.stored_as import storage_clause
+from kafka2hive.hive.latest_view import LatestView, latest_select
+from kafka2hive.hive.session import NoSuchPartition, NoSuchTable
+from kafka2hive.hive.stored_as import STORED_AS, storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
 from kafka2hive.model.metastore import Session
 from kafka2hive.model.paths.path import parent
@@ -24,26 +25,6 @@ from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plugins import HiveStorage
 
 VIEW_SUFFIX = "_latest"
-
-
-@dataclass(frozen=True, slots=True)
-class LatestView:
-    """The columns by which the view finds the newest change of a row.
-
-    `key` identifies the row; the change with the greatest `order` is the newest. Among changes of equal `order`, the greatest
-    `offset` decides, and if a message can have several rows, the greatest `ordinal`. `partition`, `offset` and `ordinal` are
-    metadata columns.
-    """
-
-    key: tuple[str, ...]
-    order: str
-    partition: str
-    offset: str
-    ordinal: str | None = None
-
-    @property
-    def ties(self) -> tuple[str, ...]:
-        return (self.offset,) if self.ordinal is None else (self.offset, self.ordinal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +69,33 @@ def compared_table(spec: TableSpec) -> ComparedTable:
 def _format_text(spec: TableSpec) -> str:
     if spec.storage is not None:
         return f"{spec.format} {spec.storage}"
-    return spec.format if spec.format != "text" else f"text {spec.text}"
+    return f"{spec.format} {spec.text}" if STORED_AS[spec.format].has_row_format else spec.format
+
+
+def written_text(compared: ComparedTable) -> TextOptions | None:
+    """Return how lines of delimited text were written into a table that was compared so; None if it had another format."""
+    options = compared.format.partition(" ")[2]
+    if not options.startswith(TextOptions.__name__):
+        return None
+    call = ast.parse(options, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return TextOptions(**{str(word.arg): ast.literal_eval(word.value) for word in call.keywords})
+
+
+def spec_as_compared(spec: TableSpec, compared: ComparedTable) -> TableSpec | None:
+    """Return the table that the map required when it was compared so; None if that cannot be told.
+
+    If the map has changed since, the result has no columns, so that Hive's are not compared.
+    """
+    if compared == compared_table(spec):
+        return spec
+    if compared.format == _format_text(spec):
+        return replace(spec, columns=())
+    text = written_text(compared)
+    for name in STORED_AS:
+        if compared.format.partition(" ")[0] == name:
+            return replace(spec, columns=(), format=name, text=text or TextOptions(), storage=None)
+    return None
 
 
 def partition_columns(path: str) -> tuple[Column, ...]:
@@ -145,6 +152,33 @@ def describe(session: Session, table: str) -> TableDescription | None:
         return None
 
 
+def tables_in(session: Session, database: str) -> frozenset[str]:
+    """Return the names of a database's tables and views in lower case; none if the database does not exist.
+
+    Raises MetastoreUnavailable, MetastoreRefused.
+    """
+    try:
+        rows = session.run(f"SHOW TABLES IN {hiveql.identifier(database)}")
+    except NoSuchTable:
+        return frozenset()
+    # the Spark Thrift Server returns (database, table, is temporary)
+    return frozenset(str(row[1] if len(row) > 1 else row[0]).lower() for row in rows)
+
+
+def describe_partition(session: Session, table: str, path: str) -> TableDescription | None:
+    """Return a partition as Hive describes it; None if it does not exist. Raises MetastoreUnavailable, MetastoreRefused."""
+    statement = f"DESCRIBE FORMATTED {hiveql.table_name(table)} {hiveql.partition_spec(path)}"
+    try:
+        return parse_description(session.run(statement))
+    except NoSuchPartition:
+        return None
+
+
+def partition_paths(session: Session, table: str) -> frozenset[str]:
+    """Return the paths of the table's partitions as Hive writes them. Raises MetastoreUnavailable, MetastoreRefused."""
+    return frozenset(str(row[0]) for row in session.run(f"SHOW PARTITIONS {hiveql.table_name(table)}"))
+
+
 def view_statements(spec: TableSpec) -> tuple[str, ...]:
     """Return the statement that makes or replaces the table's view; empty if the map wants none."""
     return () if spec.latest is None else (create_view(spec.table, select_of(spec)),)
@@ -167,49 +201,9 @@ def view_fingerprint(select: str) -> str:
 
 def create_view(table: str, select: str) -> str:
     """Return the statement that makes or replaces the view."""
-    comment = hiveql.literal(f"newest state of each row of {table}")
+    comment = hiveql.literal(
+        f"newest state of each row of {table}, for Hive and Spark (Trino cannot read it)"
+    )
     pair = f"{hiveql.literal(LATEST_PROPERTY)}={hiveql.literal(view_fingerprint(select))}"
     name = hiveql.table_name(view_name(table))
     return f"CREATE OR REPLACE VIEW {name} COMMENT {comment} TBLPROPERTIES ({pair}) AS {select}"
-
-
-def latest_select(table: str, columns: tuple[Column, ...], view: LatestView) -> str:
-    """Return the SELECT of the view over these columns of the table, partition columns included.
-
-    The newest change of each key is its state, unless it is a deletion or older than the newest truncation of the database's
-    table. Changes with a null in the key are left out.
-
-    Offsets are compared only within one topic partition. If a key has changes on two topic partitions, the query fails. It also
-    fails if `order` does not decide between a change and a truncation, and they are on different topic partitions.
-    """
-    name, operation = hiveql.table_name(table), hiveql.identifier(OPERATION)
-    keys = [hiveql.identifier(column) for column in view.key]
-    order, offset = hiveql.identifier(view.order), hiveql.identifier(view.offset)
-    partition, listed = hiveql.identifier(view.partition), ", ".join(keys)
-    newest = ", ".join(f"{hiveql.identifier(column)} DESC" for column in (view.order, *view.ties))
-    shown = ", ".join(f"r.{hiveql.identifier(column.name)}" for column in columns)
-    has_key = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-    changes = (
-        f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY {newest}) AS `__rank`,"
-        f" min({partition}) OVER (PARTITION BY {listed}) AS `__first`,"
-        f" max({partition}) OVER (PARTITION BY {listed}) AS `__last` FROM {name} WHERE {has_key}"
-    )
-    truncated = (
-        f"SELECT max({order}) AS `__cut`, max({offset}) AS `__cut_offset`,"
-        f" min({partition}) AS `__first_cut`, max({partition}) AS `__last_cut`"
-        f" FROM (SELECT {order}, {offset}, {partition}, rank() OVER (ORDER BY {order} DESC) AS `__age`"
-        f" FROM {name} WHERE {operation} = 't') c WHERE `__age` = 1"
-    )
-    comparable = (
-        f"t.`__cut_offset` IS NULL OR r.{order} <> t.`__cut`"
-        f" OR (r.{partition} = t.`__first_cut` AND r.{partition} = t.`__last_cut`)"
-    )
-    survives = (
-        f"t.`__cut_offset` IS NULL OR r.{order} > t.`__cut`"
-        f" OR (coalesce(r.{order} = t.`__cut`, true) AND r.{offset} > t.`__cut_offset`)"
-    )
-    return (
-        f"SELECT {shown} FROM ({changes}) r CROSS JOIN ({truncated}) t WHERE r.`__rank` = 1"
-        f" AND assert_true(r.`__first` = r.`__last`) IS NULL AND r.{operation} <> 'd'"
-        f" AND assert_true({comparable}) IS NULL AND ({survives})"
-    )

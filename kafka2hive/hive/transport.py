@@ -33,6 +33,11 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]
     def close(self) -> None:
         self._connection.close()
 
+    def knock(self) -> None:
+        """Send a request that is no thrift message, and wait for any answer."""
+        self._connection.request("GET", self._path)
+        self._connection.getresponse().read()
+
     def read(self, size: int) -> bytes:
         return self._response.read(size)
 

@@ -22,6 +22,7 @@ from kafka2hive.kafka.librdkafka import (
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, any_topic
 from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, list_offsets, offsets_of, some_of
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
+from kafka2hive.observe.log import RECURRING
 
 log = logging.getLogger(__name__)
 
@@ -257,7 +258,7 @@ class KafkaAdmin:
             if not self._is_leaderless(tp):
                 by_reason.setdefault(self._reason(errors.get(tp, FutureTimeout())), []).append(tp)
         for why, silent in by_reason.items():
-            log.warning("no offset of %s this time: %s", some_of(silent), why)
+            log.warning("no offset of %s this time: %s", some_of(silent), why, extra=RECURRING)
         if not offsets and (
             failures := [errors[tp] for tp in unanswered if tp in errors and not is_gone(errors[tp])]
         ):

@@ -145,7 +145,8 @@ class ClientLog(logging.Handler):
             self._last = (now, f"{key[0]}: {key[1]}" if key[0] else key[1])
         if now - self._logged_at.get(key, -_SILENT_SECONDS) >= _SILENT_SECONDS:
             self._logged_at[key] = now
-            self._log.log(record.levelno, "%s", line)
+            # the client tries again by itself, so its line is no error of the run: what fails for the run is logged as such
+            self._log.log(min(record.levelno, logging.WARNING), "%s", line)
         for entries in (self._logged_at, self._refusals):
             while len(entries) > _MOST_ENTRIES:
                 del entries[next(iter(entries))]  # the oldest

@@ -13,6 +13,7 @@ from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.text import counted
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class KafkaGroupCommits:
         self._client_log = ClientLog(log)
         self._consumer: Any = None
         self._answers: list[tuple[Any, Any]] = []
+        self._problem = ""
 
     def __enter__(self) -> Self:
         return self
@@ -75,14 +77,21 @@ class KafkaGroupCommits:
             return True
         deadline = time.monotonic() + self._timeout
         was_kept = self._consumer is not None
-        problems = self._try(offsets, deadline)
-        if problems and was_kept and time.monotonic() < deadline:
-            problems = self._try(offsets, deadline)
-        for problem in problems:
-            log.warning("%s", problem)
-        return not problems
+        problem = self._try(offsets, deadline)
+        if problem and was_kept and time.monotonic() < deadline:
+            problem = self._try(offsets, deadline)
+        self._tell(problem)
+        return not problem
 
-    def _try(self, offsets: Mapping[TopicPartition, int], deadline: float) -> list[str]:
+    def _tell(self, problem: str) -> None:
+        """Log a problem once, until it changes or has ended."""
+        if problem and problem != self._problem:
+            log.warning("%s", problem)
+        elif self._problem and not problem:
+            log.info("offsets of group %s are set again", self._group)
+        self._problem = problem
+
+    def _try(self, offsets: Mapping[TopicPartition, int], deadline: float) -> str:
         """Return why Kafka did not take all offsets; empty if it did."""
         from confluent_kafka import KafkaException
 
@@ -95,12 +104,12 @@ class KafkaGroupCommits:
             )
             while not self._answers and (remaining := deadline - time.monotonic()) > 0:
                 consumer.poll(min(remaining, 0.1))
-            problems = _problems(self._answers, self._group, self._client_log.trouble(began))
+            problem = _problem(self._answers, self._group, self._client_log.trouble(began))
         except KafkaException as error:
-            problems = [_not_set(self._group, reason(self._options.properties, error))]
-        if problems:
+            problem = _not_set(self._group, reason(self._options.properties, error))
+        if problem:
             self._close()
-        return problems
+        return problem
 
     def _new_consumer(self) -> Any:
         properties = {
@@ -115,18 +124,17 @@ class KafkaGroupCommits:
             self._consumer = None
 
 
-def _problems(answers: list[tuple[Any, Any]], group: str, trouble: str) -> list[str]:
+def _problem(answers: list[tuple[Any, Any]], group: str, trouble: str) -> str:
+    """Return in one line why Kafka did not take all offsets; empty if it did."""
     if not answers:
-        return [_not_set(group, trouble or "no answer in time")]
+        return _not_set(group, trouble or "no answer in time")
     error, partitions = answers[0]
-    refusals = [
-        f"offset of group {group} for {partition.topic}-{partition.partition} not set: {partition.error.str()}"
-        for partition in partitions or ()
-        if partition.error is not None
-    ]
-    if error is not None and not refusals:
-        return [_not_set(group, error.str())]
-    return refusals
+    refused = [partition for partition in partitions or () if partition.error is not None]
+    if refused:
+        first, count = refused[0], counted(len(refused), "topic partition")
+        place = f"{first.topic}-{first.partition}"
+        return f"offsets of group {group} not set for {count}, the first {place}: {first.error.str()}"
+    return "" if error is None else _not_set(group, error.str())
 
 
 def _not_set(group: str, why: str) -> str:

@@ -137,7 +137,7 @@ Decision = Resume | PositionsToCommit | Halt
 
 def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     """Decide where the table of `snapshot` resumes. The order of topics does not matter."""
-    findings = _Findings()
+    findings = _Findings(snapshot.table)
     before, now = snapshot.cluster_id, logs.cluster.cluster_id
     if snapshot.positions and UNKNOWN_ID not in (before, now) and before != now:
         return Halt((problems.cluster_changed(before, now),))
@@ -161,6 +161,7 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
 class _Findings:
     """Collects ranges, positions, gaps, problems and warnings, one topic after another."""
 
+    table: str
     ranges: list[OffsetRange] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
@@ -197,7 +198,7 @@ def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, findings:
     if policy.kind is StartKind.LATEST:
         skipped = sum(p.end - logs.earliest[p.topic_partition].offset for p in positions)
         if skipped:
-            findings.warnings.append(problems.left_out_by_latest(view.name, skipped))
+            findings.warnings.append(problems.left_out_by_latest(findings.table, view.name, skipped))
 
 
 def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | None:

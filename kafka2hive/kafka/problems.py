@@ -112,11 +112,12 @@ def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest:
     )
 
 
-def left_out_by_latest(topic: str, offsets: int) -> str:
+def left_out_by_latest(table: str, topic: str, offsets: int) -> str:
     """Return the warning that `start: latest` skips offsets that Kafka already holds."""
     return (
         f"start: latest leaves out {counted(offsets, 'offset')} of topic {topic} that Kafka holds;"
-        " to dump them too, set start: earliest and start the table over with `kafka2hive reset -c MAP`"
+        " to dump them too, set start: earliest and start the table over with"
+        f" `kafka2hive reset --table {table} --move-data -c MAP`"
     )
 
 
@@ -143,8 +144,9 @@ def open_transaction(
         "kafka.open_transaction",
         f"{table}: {topic_partition} ended at offset {end} when the run began, but can be read only up to {stable}: a transaction"
         f" has been open for {seconds:.0f} s. All readable records are dumped",
-        f"wait until its producer commits or aborts it, or abort it: kafka-transactions.sh --bootstrap-server ... abort"
-        f" --topic {topic} --partition {number} --start-offset {stable}; the next run dumps the rest",
+        "wait until its producer commits or aborts it, or abort it:"
+        f" `kafka-transactions.sh --bootstrap-server SERVERS abort --topic {topic} --partition {number}"
+        f" --start-offset {stable}`; the next run dumps the rest",
     )
 
 

@@ -1,9 +1,9 @@
-"""Delete the files that crashes left, and archive old snapshots: rule R9 of docs/protocol.md. Errors are logged, not raised.
+"""Delete the files that crashes and failed epochs left, and archive old snapshots: rule R9 of docs/protocol.md.
 
-No guarantee needs it. Only the owner does it, after R4, when the state is rolled forward (W2, I5).
+No guarantee needs it, so errors are logged, not raised. Only the owner does it (W2, I5).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 
 from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -35,11 +35,54 @@ def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str, units_since: 
     _require_final(owned)
     epoch = owned.next_epoch if units_since is None else min(units_since, owned.next_epoch)
     current = (owned.generation.number, epoch)
+    return _delete_staged(ports, owned, staging, lambda path, name: (name.generation, name.epoch) < current)
+
+
+def delete_uncommitted(
+    ports: Ports,
+    owned: OwnedLedger,
+    location: str,
+    staged: Container[str],
+    units_since: int | None = None,
+) -> int:
+    """Delete the staged files of the next epoch, whose tasks have ended and which was not committed. Return how many.
+
+    `staged` has the paths in the tasks' manifests. The files of other attempts go too, unless units of compaction, whose files
+    have such names, are under way. Does nothing once a commit was tried: the epoch may be committed, and the next start decides.
+    """
+    if owned.is_spent:
+        return 0
+    _require_final(owned)
+    failed = (owned.generation.number, owned.next_epoch)
+
+    def is_orphan(path: str, name: DataFileName) -> bool:
+        return (name.generation, name.epoch) == failed and (units_since is None or path in staged)
+
+    return _delete_staged(ports, owned, staging_directory(location), is_orphan)
+
+
+def delete_beside_pending(ports: Ports, owned: OwnedLedger) -> int:
+    """Delete the staged files of earlier generations that the pending snapshot does not name. Return how many.
+
+    Their owners are fenced, so only the files of the pending snapshot can become visible.
+    """
+    named = {base_name(file.staged) for file in owned.state.files}
+
+    def is_orphan(path: str, name: DataFileName) -> bool:
+        return name.generation < owned.generation.number and base_name(path) not in named
+
+    return _delete_staged(ports, owned, staging_directory(owned.state.location), is_orphan)
+
+
+def _delete_staged(
+    ports: Ports, owned: OwnedLedger, staging: str, is_orphan: Callable[[str, DataFileName], bool]
+) -> int:
+    """Delete the orphans among this ledger's files in `staging`. Return how many."""
     tag = ledger_tag(owned.state.ledger_id)
     orphans = []
     for child in _children(ports, staging):
         parsed = DataFileName.parse(child.name)
-        if parsed and parsed[0].ledger == tag and (parsed[0].generation, parsed[0].epoch) < current:
+        if parsed and parsed[0].ledger == tag and is_orphan(child.path, parsed[0]):
             orphans.append(child.path)
     return _delete(ports, orphans)
 

@@ -32,7 +32,7 @@ from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, AccountingMismatch, Position, TopicPartition
-from kafka2hive.model.snapshot import MOST_ORDERS, EventBounds, RunningReplay, Snapshot
+from kafka2hive.model.snapshot import MOST_ORDERS, ComparedTable, EventBounds, RunningReplay, Snapshot
 
 _EMPTY_EPOCH: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
@@ -55,7 +55,8 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
     """
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
-    compared = {c.table: c for c in state.compared + change.compared}
+    lapsed = change.lapsed - (change.dropped if isinstance(change, Expiry) else frozenset())
+    compared = _compared(state, change)
     unchanged = replace(
         state,
         service=service,
@@ -65,12 +66,19 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         written_at=written_at,
         previous=checksum_of(state),
         positions=tuple(replace(p, start=p.end) for p in state.positions),
-        compared=tuple(compared[table] for table in sorted(compared)),
+        compared=compared,
         orders=(state.orders + change.orders)[-MOST_ORDERS:],
         replaying=_still_running(state, change),
-        **{**_EMPTY_EPOCH, "registered": tuple(sorted(registered))},
+        **{**_EMPTY_EPOCH, "registered": tuple(sorted(registered)), "lapsed": tuple(sorted(lapsed))},
     )
-    changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
+    withdrawn = change.withdrawn if isinstance(change, Repair) else ()
+    changed = with_completeness(
+        before=state,
+        after=_apply(unchanged, change),
+        completeness=change.completeness,
+        certified=owned.certified,
+        withdrawn=withdrawn,
+    )
     rows = change if isinstance(change, DataEpoch | Replay) else None
     changed = with_early_partitions(state, changed, rows.closes if rows else {}, owned.certified)
     changed = with_late_data(changed, rows.moved if rows else frozenset())
@@ -82,10 +90,20 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         changed = with_expiry(changed, change)
     refuse_filled(changed)
     gone = {e.partition for e in state.early} - {e.partition for e in changed.early}
-    unregistered = (frozenset(changed.unregistered) - registered - gone | partitions_of(changed.files)) - {
-        f.partition for f in changed.forgotten
-    }
+    pending = frozenset(changed.unregistered) - registered | lapsed
+    given_up = {f.partition for f in changed.forgotten}
+    unregistered = (pending - gone | partitions_of(changed.files)) - given_up
     return replace(changed, unregistered=tuple(sorted(unregistered)))
+
+
+def _compared(state: Snapshot, change: Change) -> tuple[ComparedTable, ...]:
+    """Return the comparisons after the change; one that does not say when the table was created keeps the known time."""
+    compared = {each.table: each for each in state.compared}
+    for each in change.compared:
+        known = compared.get(each.table)
+        created = each.created or ("" if known is None else known.created)
+        compared[each.table] = replace(each, created=created)
+    return tuple(compared[table] for table in sorted(compared))
 
 
 def partitions_of(files: Iterable[DataFile]) -> frozenset[HivePartition]:

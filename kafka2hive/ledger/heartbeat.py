@@ -13,7 +13,8 @@ from typing import Protocol
 
 import orjson
 
-from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.ports import Ports, first_line, log
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.paths.ledger import (
     heartbeat_directory,
     heartbeat_name,
@@ -23,7 +24,7 @@ from kafka2hive.model.paths.ledger import (
     repair_name,
 )
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.storage.port import FileStatus, StorageError, children, write_file
+from kafka2hive.storage.port import ErasureCoded, FileStatus, StorageError, children, write_file
 
 HEARTBEAT_SECONDS = 2.0
 WATCHED_HEARTBEATS = 4
@@ -86,8 +87,11 @@ class Heartbeat:
             False  # a failure is logged once: without write permission it repeats every two seconds
         )
 
-    def send(self) -> None:
-        """Create the heartbeat, or rename it to the next count. Only the main loop may call it."""
+    def send(self) -> StorageError | None:
+        """Create the heartbeat, or rename it to the next count; return the error of a failure. One thread may call it.
+
+        Raises ConfigError if the ledger root is erasure-coded: then no ledger can be written either.
+        """
         files = self._ports.files
         try:
             if self._count is None:
@@ -97,6 +101,8 @@ class Heartbeat:
             else:
                 files.rename(self._path(self._count), self._path(self._count + 1))
                 self._count += 1
+        except ErasureCoded as error:
+            raise ConfigError("storage.erasure_coded", first_line(error), error.remedy) from error
         except StorageError as error:
             log.log(
                 logging.DEBUG if self._failing else logging.WARNING,
@@ -106,8 +112,9 @@ class Heartbeat:
             )
             self._failing = True
             self._find_count()
-        else:
-            self._failing = False
+            return error
+        self._failing = False
+        return None
 
     def end(self) -> None:
         """Delete the heartbeat at a clean end, so that the next start need not watch it."""

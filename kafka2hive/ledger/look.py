@@ -88,8 +88,9 @@ def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
         raise ManualActionRequired(
             "ledger.generations",
             f"{paths.table_directory}: {len(generations)} generation directories, but a ledger has exactly one",
-            "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end, type"
-            f" `kafka2hive reset --table {paths.table} -c MAP` again; no file was changed",
+            "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end, finish it:"
+            f" `kafka2hive reset --table {paths.table} --move-data -c MAP`, or with `--keep-data` if it began so;"
+            " no file was changed",
         )
     return generations[0]
 

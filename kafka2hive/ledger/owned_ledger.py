@@ -25,6 +25,10 @@ class Ticket:
         except IndexError:
             return False
 
+    @property
+    def is_used(self) -> bool:
+        return not self._uses
+
 
 @dataclass(frozen=True, slots=True)
 class OwnedLedger:
@@ -52,6 +56,11 @@ class OwnedLedger:
                 " before; only another take-over can find out whether it succeeded",
                 "please report this bug; nothing was changed, and the next start takes the table over again",
             )
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a commit was tried, so that the files of `next_epoch` may be committed."""
+        return self.ticket.is_used
 
     @property
     def directory(self) -> str:

@@ -8,7 +8,15 @@ from typing import ClassVar, TypeVar, assert_never
 
 from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown, TableError
 from kafka2hive.model.text import counted
-from kafka2hive.storage.port import Clock, Concurrency, Denied, FileSystem, NoRoom, StorageError
+from kafka2hive.storage.port import (
+    Clock,
+    Concurrency,
+    Denied,
+    ErasureCoded,
+    FileSystem,
+    NoRoom,
+    StorageError,
+)
 
 log = logging.getLogger("kafka2hive.ledger")
 
@@ -16,6 +24,8 @@ log = logging.getLogger("kafka2hive.ledger")
 Result = TypeVar("Result")
 
 
+BLOCKED = "storage.blocked"
+"""The code of a step that a quota or a full disk has prevented for too long."""
 _LONGEST_REASON = 500  # characters of an error that a message repeats
 
 
@@ -81,7 +91,12 @@ Answer.AGAIN = Answer(AnswerKind.AGAIN)
 
 
 def answer_to(error: StorageError) -> Answer:
-    """Return BLOCKED for an error that an operator must lift (permission, quota, disk), AGAIN for any other."""
+    """Return BLOCKED for an error that an operator must lift (permission, quota, disk), AGAIN for any other.
+
+    Raises TableError for an erasure-coded directory, because waiting does not help.
+    """
+    if isinstance(error, ErasureCoded):
+        raise TableError("storage.erasure_coded", first_line(error), error.remedy) from error
     if isinstance(error, Denied | NoRoom):
         return Answer(AnswerKind.BLOCKED, first_line(error), error.remedy, isinstance(error, Denied))
     return Answer.AGAIN
@@ -123,7 +138,7 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                 if blocked >= (policy.denied_attempts if answer.is_denied else policy.blocked_attempts):
                     cause = "no permission" if answer.is_denied else "quota or full disk"
                     raise TableError(
-                        "storage.denied" if answer.is_denied else "storage.blocked",
+                        "storage.denied" if answer.is_denied else BLOCKED,
                         f"{step} {path}: refused {counted(blocked, 'time')} ({cause}): {answer.reason}",
                         f"{answer.remedy or 'free space or grant the permission'}; then a run continues by itself; if a command"
                         " failed, type the same `kafka2hive` command again",

@@ -4,6 +4,7 @@ Only this code puts files into their final places (W3). It may be repeated, beca
 """
 
 import functools
+import shlex
 from collections.abc import Sequence
 from enum import Enum
 
@@ -13,6 +14,7 @@ from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.files import DataFile, FileMoves
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import hidden_letters
+from kafka2hive.model.text import counted
 from kafka2hive.storage.port import FileSystem, StorageError, children, in_its_directory, length_at
 
 
@@ -61,12 +63,13 @@ def classify(
 def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRequired:
     """Return the STOP of one file. Its commands name only this table, because a live run may own the service's other tables."""
     ranges = ", ".join(map(str, file.ranges))
-    recover = f"kafka2hive recover --table {table}"
+    path = shlex.quote(file.final)
     return ManualActionRequired(
         code,
         f"{file.final}: {what}; {file.rows} rows of {ranges}",
-        f"`{recover} --refetch {file.final} -c MAP` reads its records again if Kafka still has them;"
-        f" `{recover} --accept-loss {file.final} -c MAP` gives them up; no file was overwritten or deleted",
+        f"`kafka2hive recover --table {table} --refetch {path} -c MAP` reads its records again if Kafka still has them;"
+        f" `kafka2hive recover --table {table} --accept-loss {path} -c MAP` gives them up;"
+        " no file was overwritten or deleted",
     )
 
 
@@ -99,6 +102,10 @@ def promote(
         return _move(ports, owned, file, retries)
 
     moves = ports.concurrency.map(move, files)
+    if already := moves.count(Move.ALREADY_THERE):
+        log.info(
+            "%s epoch %d: %s moved before", owned.paths.table, owned.state.epoch, counted(already, "file")
+        )
     return FileMoves(
         created=len(files),
         renamed=moves.count(Move.RENAMED),
@@ -183,7 +190,7 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
                 ports.files, file.final, functools.partial(ports.files.rename, file.staged, file.final)
             )
         except StorageError as error:
-            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)
+            log.debug("promote %s epoch %d: %s", file.final, owned.state.epoch, error)
             if _is_moved(ports.files, owned, file):
                 outcome = Move.ALREADY_THERE
                 return Answer.DONE

@@ -34,11 +34,6 @@ class RegistrationResult:
     misplaced: dict[HivePartition, str] = field(default_factory=dict)
     outage: MetastoreUnavailable | None = None
 
-    @property
-    def open_registrations(self) -> frozenset[HivePartition]:
-        """Return the registrations that stay pending in the next snapshot."""
-        return self.failed_unavailable.union(self.refused, self.misplaced)
-
 
 def register(
     metastore: Metastore, unregistered: Collection[HivePartition], checked: Collection[HivePartition] = ()

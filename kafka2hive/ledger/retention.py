@@ -9,6 +9,7 @@ from itertools import islice
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.snapshot.change import Expiry
+from kafka2hive.ledger.turns import Turns
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, PartitionDropper
 from kafka2hive.model.paths.path import base_name, parent, same_location
@@ -23,7 +24,7 @@ from kafka2hive.model.paths.table_directory import (
 )
 from kafka2hive.model.snapshot import DroppedPartition, Snapshot
 from kafka2hive.model.text import unix_seconds, utc_text
-from kafka2hive.storage.port import FileStatus, StorageError, children
+from kafka2hive.storage.port import Clock, FileStatus, OutcomeUnknown, StorageError, Unavailable, children
 
 KEEP_SECONDS = 86_400.0
 """How long the files stay after Hive has dropped their partition: a query that began before may still read them."""
@@ -72,29 +73,35 @@ def look_for_dropped(metastore: PartitionDropper, dropped: Iterable[HivePartitio
     return DropLook(frozenset(gone), frozenset(present), refused, outage)
 
 
-def drop_from_hive(metastore: PartitionDropper, present: Iterable[HivePartition]) -> DropLook:
-    """Drop the partitions that a look found in Hive, and look again (E3). A second call changes nothing."""
+def drop_from_hive(
+    metastore: PartitionDropper, present: Iterable[HivePartition], clock: Clock
+) -> tuple[DropLook, float]:
+    """Drop the partitions that a look found in Hive, and look again (E3). A second call changes nothing.
+
+    Return the second look and when it began (Unix seconds), which is after all the drops.
+    """
     asked: list[HivePartition] = []
     refused: dict[HivePartition, str] = {}
     for home in sorted(present):
         try:
             metastore.drop_partition(home)
         except MetastoreUnavailable as error:
-            return replace(look_for_dropped(metastore, ()), refused=refused, outage=error)
+            return DropLook(refused=refused, outage=error), clock.epoch_ms() / 1000
         except MetastoreRefused as error:
             refused[home] = str(error)
         else:
             asked.append(home)
             log.info("%s %s: dropped from Hive", home.table, home.path)
+    at = clock.epoch_ms() / 1000
     look = look_for_dropped(metastore, asked)
-    return replace(look, refused={**look.refused, **refused})
+    return replace(look, refused={**look.refused, **refused}), at
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
     """The partitions that have no files of this ledger left, how many files were deleted, and the files that it did not write.
 
-    `error` is the storage error that ended the deletion early, None if there was none.
+    `error` is the first storage error, None if there was none. Each partition with an error waits for a later call.
     """
 
     cleared: tuple[HivePartition, ...] = ()
@@ -103,10 +110,10 @@ class Removal:
     error: StorageError | None = None
 
 
-def is_over(dropped: DroppedPartition, now: float, keep_seconds: float = KEEP_SECONDS) -> bool:
+def is_over(dropped: DroppedPartition, now: float) -> bool:
     """Return whether Hive has not had the partition for the time to keep its files. `now` is in Unix seconds."""
     since = unix_seconds(dropped.gone_since)
-    return since is not None and now - since >= keep_seconds
+    return since is not None and now - since >= KEEP_SECONDS
 
 
 def never_in_hive(state: Snapshot) -> frozenset[HivePartition]:
@@ -172,6 +179,7 @@ class Retention:
     """Drops the expired partitions of one table, whose ledger this process owns. `owned` is its state after each step.
 
     `has_hive`: the map has a `hive` section; without it, only partitions of tables that Hive never had are dropped.
+    `turns` remembers, from call to call, which partitions could not be deleted.
     `publish` commits a change. Each step raises as `publish` does; a crash between two steps leaves partitions that are
     recorded as dropped, and the next process goes on with them.
     """
@@ -182,16 +190,16 @@ class Retention:
         owned: OwnedLedger,
         publish: Callable[[Expiry], OwnedLedger],
         success_files: Collection[str],
-        keep_seconds: float = KEEP_SECONDS,
         *,
         has_hive: bool = True,
+        turns: Turns[HivePartition] | None = None,
     ) -> None:
         self.owned = owned
         self._ports = ports
         self._commit = publish
         self._success_files = success_files
-        self._keep_seconds = keep_seconds
         self._has_hive = has_hive
+        self._turns = turns or Turns()
 
     @property
     def room(self) -> int:
@@ -215,22 +223,6 @@ class Retention:
         """The dropped partitions that need no look, because the map has no `hive` section and Hive never had their table."""
         return frozenset() if self._has_hive else never_in_hive(self.owned.state)
 
-    def drop(self, metastore: PartitionDropper, now: Callable[[], float]) -> tuple[DropLook, ...]:
-        """Drop the partitions that Hive still has, and record the looks (E3). `now` returns the time in Unix seconds.
-
-        If Hive has a partition again, this is recorded before the statement is sent: a crash in between would hide it. The time
-        of the second look is after the first one, which has found the partitions.
-        """
-        at = now()
-        look = look_for_dropped(metastore, (each.partition for each in self.owned.state.dropped))
-        self.record(look, at)
-        if not look.present or look.outage is not None:
-            return (look,)
-        at = now()
-        again = drop_from_hive(metastore, look.present)
-        self.record(again, at)
-        return look, again
-
     def record(self, look: DropLook, at: float) -> None:
         """Record a look that began `at` (Unix seconds): when Hive first did not have a partition, and that it has one again."""
         since = {each.partition: each.gone_since for each in self.owned.state.dropped}
@@ -240,25 +232,33 @@ class Retention:
             self._publish(Expiry(gone=gone, gone_at=utc_text(at), back=back))
 
     def delete(self, absent: frozenset[HivePartition], now: float, most: float = math.inf) -> Removal:
-        """Delete the files of partitions that Hive has not had for `keep_seconds`, and record which have none left (E4).
+        """Delete the files of partitions that Hive has not had for KEEP_SECONDS, and record which have none left (E4).
 
         `absent` are the partitions that looks of the last FRESH_SECONDS did not find, and no look since has found, and those of
-        `never_in_hive`. No further partition is begun after `most` files. A storage error leaves the rest to the next call.
+        `never_in_hive`. No further partition is begun after `most` files. A partition with a storage error is left to a later
+        call, and keeps no other from its turn.
         """
         cleared = set[HivePartition]()
         deleted, foreign, error = 0, list[str](), None
-        try:
-            for each in self.owned.state.dropped:
-                if deleted >= most:
-                    break
-                if each.partition in absent and is_over(each, now, self._keep_seconds):
-                    emptied = self._empty(each)
-                    deleted += emptied.files
-                    foreign += emptied.foreign
-                    if emptied.is_clear:
-                        cleared.add(each.partition)
-        except StorageError as failure:
-            error = failure
+        over = {
+            each.partition: each
+            for each in self.owned.state.dropped
+            if each.partition in absent and is_over(each, now)
+        }
+        for partition in self._turns.due(over, now):
+            if deleted >= most:
+                break
+            try:
+                emptied = self._empty(over[partition])
+            except StorageError as failure:
+                self._turns.fail(partition, now)
+                error = error or failure
+                continue
+            self._turns.succeed(partition)
+            deleted += emptied.files
+            foreign += emptied.foreign
+            if emptied.is_clear:
+                cleared.add(partition)
         if cleared:
             self._publish(Expiry(cleared=frozenset(cleared)))
         return Removal(tuple(sorted(cleared)), deleted, tuple(foreign), error)
@@ -285,13 +285,18 @@ def _delete(ports: Ports, path: str) -> bool:
 
 
 def _delete_empty(ports: Ports, directory: str, table_location: str) -> None:
-    """Delete an empty directory, and its parents below the table's directory that are empty then."""
+    """Delete an empty directory, and its parents below the table's directory that are empty then.
+
+    Raises Unavailable or OutcomeUnknown, so that the partition is not cleared before its directory is gone.
+    """
     while directory != table_location and directory.startswith(table_location + "/"):
         try:
             if children(ports.files, directory):
                 return
             ports.files.delete(directory)
-        except StorageError as error:  # such as if somebody has just put a file there
+        except (Unavailable, OutcomeUnknown):
+            raise
+        except StorageError as error:  # such as a lack of permission
             log.debug("%s stays: %s", directory, error)
             return
         directory = parent(directory)

@@ -1,7 +1,7 @@
 """Retire the early files of partitions that have moved: rule K8 of docs/protocol.md."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import orjson
@@ -11,13 +11,14 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.snapshot.change import PlaceUpdate
 from kafka2hive.ledger.snapshot.compaction import counted_partitions
+from kafka2hive.ledger.turns import Turns
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.paths.path import base_name, join, parent, parse_partition_path
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, is_early_place, ledger_tag
-from kafka2hive.model.snapshot import MovedPartition, RetiredPartition, Snapshot
+from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, MovedPartition, RetiredPartition, Snapshot
 from kafka2hive.model.text import unix_seconds, utc_text
 from kafka2hive.storage.port import AlreadyExists, FileStatus, FileSystem, StorageError, children, write_file
 
@@ -69,14 +70,17 @@ def keep_places(
     now: float,
     footer_of: FooterOf,
     publish: Callable[[PlaceUpdate], OwnedLedger],
+    turns: Turns[HivePartition] | None = None,
 ) -> RetirementResult:
     """Record the looks, retire due partitions, and delete early files of retired partitions.
 
     A partition is due if no look has found Hive's location at its early place for `keep_seconds`. `now` is in Unix seconds.
-    `publish` commits a change. A crash before the commit changes nothing; after it, the next call goes on with the deletion.
+    `publish` commits a change. `turns` remembers, from call to call, which partitions could not be retired or deleted.
+    A crash before the commit changes nothing; after it, the next call goes on with the deletion.
     Raises as `publish` does.
     """
-    before = delete_retired(ports, owned, footer_of)
+    turns = turns or Turns()
+    before = delete_retired(ports, owned, footer_of, turns=turns, now=now)
     change, problems = _update(
         ports=ports,
         owned=owned,
@@ -85,12 +89,13 @@ def keep_places(
         now=now,
         cleared=before.cleared,
         footer_of=footer_of,
+        turns=turns,
     )
     deleted = before.files
     if change is not None:
         owned = publish(change)
         if change.retired:
-            deleted += delete_retired(ports, owned, footer_of).files
+            deleted += delete_retired(ports, owned, footer_of, turns=turns, now=now).files
     return RetirementResult(tuple(problems), deleted)
 
 
@@ -102,6 +107,7 @@ def _update(
     now: float,
     cleared: frozenset[HivePartition],
     footer_of: FooterOf,
+    turns: Turns[HivePartition],
 ) -> tuple[PlaceUpdate | None, list[TableError]]:
     """Return the change for the next snapshot, None if there is none, and the problems for the result of keep_places."""
     state = owned.state
@@ -110,19 +116,21 @@ def _update(
         p: at for p, at in looks.right.items() if p not in looks.put_back and now - FRESH_SECONDS <= at <= now
     }
     moved = {each.partition: each for each in state.moved}
-    due = [
-        moved[p] for p, at in sorted(fresh.items()) if p in counted and _is_over(moved[p], at, keep_seconds)
-    ]
+    over = (p for p, at in sorted(fresh.items()) if p in counted and _is_over(moved[p], at, keep_seconds))
+    due = [moved[p] for p in turns.due(over, now)]
     retired: list[HivePartition] = []
     problems: list[TableError] = []
     for each in due[:MOST_RETIRED]:
         try:
             _refuse_changed_home(ports.files, owned, each, footer_of)
         except TableError as error:
+            turns.fail(each.partition, now)
             problems.append(error)
         except StorageError as error:
+            turns.fail(each.partition, now)
             log.warning("%s is not retired yet: %s", each.early, error)
         else:
+            turns.succeed(each.partition)
             retired.append(each.partition)
     pending = frozenset(state.unregistered)  # R8 may correct their locations without a look that is recorded
     right = frozenset(p for p in fresh if p in moved and p not in counted | pending)
@@ -154,11 +162,11 @@ def _refuse_changed_home(
     """
     compacted = _compacted(files, owned, moved)
     at_home = {child.path: child for child in children(files, moved.partition.location)}
-    lost = {loss.path for loss in owned.state.losses}
+    given_up = {loss.path for loss in owned.state.losses if loss.remedy == ACCEPT_LOSS}
     changed = [
         f.final
         for f in compacted
-        if f.final in lost or not _is_whole(files, at_home.get(f.final), f, footer_of)
+        if f.final in given_up or not _is_whole(files, at_home.get(f.final), f, footer_of)
     ]
     if changed or (not compacted and own_files(children(files, moved.early), owned.state, moved.epoch)):
         raise TableError(
@@ -180,11 +188,18 @@ def _is_whole(files: FileSystem, status: FileStatus | None, file: DataFile, foot
 
 
 def _compacted(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> list[DataFile]:
+    """Return the compacted files of the move, and those that repairs wrote for such as were fetched again."""
+    home = moved.partition.location
+    refetched = [x for x in owned.state.losses if x.remedy == REFETCH and parent(x.path) == home]
+    compacted: list[DataFile] = []
     try:
-        snapshot = snapshot_of_move(files, owned.paths, owned.directory, moved)
+        for epoch in sorted({moved.epoch, *(loss.epoch for loss in refetched)}):
+            snapshot = snapshot_of_move(files, owned.paths, owned.directory, replace(moved, epoch=epoch))
+            compacted += [] if snapshot is None else compacted_files(snapshot, moved.partition)
     except ManualActionRequired as damage:
         raise TableError(damage.code, damage.message, damage.remedy) from damage
-    return [] if snapshot is None else compacted_files(snapshot, moved.partition)
+    replaced = {loss.path for loss in refetched}
+    return [file for file in compacted if file.final not in replaced]
 
 
 def snapshot_of_move(
@@ -202,15 +217,19 @@ def compacted_files(snapshot: Snapshot, home: HivePartition) -> list[DataFile]:
     return [f for f in snapshot.files if f.kind is FileKind.COMPACTED and f.hive_partition == home]
 
 
-def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Deletion:
+def delete_retired(
+    ports: Ports, owned: OwnedLedger, footer_of: FooterOf, turns: Turns[HivePartition], now: float
+) -> Deletion:
     """Delete the early files of the partitions that the newest snapshot has retired, at most MOST_DELETES.
 
     Before that, a text file is put there: it makes queries at this place fail, and has the footers of all files that will be
-    deleted. A storage error, or a home that has changed since the commit, is logged, and the next call tries again.
+    deleted. A storage error, or a home that has changed since the commit, is logged, and a later call tries again.
     """
     cleared: set[HivePartition] = set()
     deleted = 0
-    for each in owned.state.retired:
+    retired = {each.partition: each for each in owned.state.retired}
+    for partition in turns.due(retired, now):
+        each = retired[partition]
         try:
             present = children(ports.files, each.early)
             own = own_files(present, owned.state, each.through)
@@ -224,7 +243,10 @@ def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Del
                 cleared.add(each.partition)
             deleted += sum(ports.concurrency.map(partial(_delete, ports), own[: MOST_DELETES - deleted]))
         except (StorageError, TableError) as error:
+            turns.fail(partition, now)
             log.warning("the files at %s are deleted later: %s", each.early, error)
+        else:
+            turns.succeed(partition)
         if deleted >= MOST_DELETES:
             break
     return Deletion(frozenset(cleared), deleted)

@@ -6,12 +6,12 @@ The take-over is one rename of the generation directory: it claims the table and
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
-from kafka2hive.ledger.cleanup import clean_up
-from kafka2hive.ledger.epoch import roll_forward
+from kafka2hive.ledger.cleanup import clean_up, delete_beside_pending
+from kafka2hive.ledger.epoch import Publication, roll_forward
 from kafka2hive.ledger.location import claim_location
 from kafka2hive.ledger.look import NoLedger, impossible_ledger, newest_snapshot, read_state, the_generation
 from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
-from kafka2hive.ledger.ports import Ports, begin_again, log
+from kafka2hive.ledger.ports import BLOCKED, Ports, begin_again, log
 from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError, TableError, TakeOverLost
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
@@ -93,9 +93,20 @@ def _start_once(ports: Ports, request: StartRequest) -> StartResult:
     claim_location(ports, location, owned.state)
     pending = owned.state.epoch if owned.pending else None
     given_up = request.before_roll_forward(owned)
-    published = roll_forward(ports, owned, given_up)
+    published = _roll_forward(ports, owned, given_up)
     deleted = clean_up(ports, published.owned, location, request.keep)
     return StartResult(published.owned, pending, published.moves, deleted)
+
+
+def _roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str]) -> Publication:
+    """Do R4. If a quota or a full disk prevents it, delete the orphans beside the pending epoch's files, and try once more."""
+    try:
+        return roll_forward(ports, owned, given_up)
+    except TableError as error:
+        if error.code != BLOCKED or not owned.pending or not delete_beside_pending(ports, owned):
+            raise
+        log.warning("%s: deleted orphans to make room, and try again: %s", owned.paths.table, error)
+    return roll_forward(ports, owned, given_up)
 
 
 def take_over(

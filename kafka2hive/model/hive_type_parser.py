@@ -46,14 +46,17 @@ _SYNONYMS = {
     "map<string,...>": ("dict",),
 }
 _TYPE_OF_SYNONYM = {word: hive_type for hive_type, words in _SYNONYMS.items() for word in words}
-_UNSUPPORTED = (
-    "uniontype",
-    "interval",
-    "interval_year_month",
-    "interval_day_time",
-    "timestamplocaltz",
-    "void",
-)
+_OF_TEXT = "declare the column as string if the records hold it as text, otherwise as a number"
+_OF_INSTANTS = "declare timestamp; values with an offset are converted to the table's zone"
+_UNSUPPORTED = {
+    "uniontype": "declare a column for each type of the values that is wanted; values of other types become dead letters",
+    "interval": _OF_TEXT,
+    "interval_year_month": _OF_TEXT,
+    "interval_day_time": _OF_TEXT,
+    "timestamplocaltz": _OF_INSTANTS,
+    "void": "leave the column out",
+}
+"""Hive's types that no column can have, with what to declare instead."""
 _WORDS = [*SIMPLE, "timestamp", "decimal", "varchar", "char", "array", "map", "struct"]
 MAX_DECIMAL_DIGITS = 38
 MAX_NESTING = 16
@@ -166,7 +169,7 @@ class TypeParser:
             self._fail(
                 after.position,
                 "timestamp with time zone is not supported",
-                "declare timestamp; values with an offset are converted to the table's zone",
+                _OF_INSTANTS,
             )
         return self._pa.timestamp("us")
 
@@ -244,7 +247,7 @@ def _advice(word: str) -> tuple[str, str, str]:
     if not word:
         return "a type is missing", "for example bigint, string or decimal(10,2)", ""
     if word.lower() in _UNSUPPORTED:
-        return f"{word.lower()} is not supported", "declare the column as string", ""
+        return f"{word.lower()} is not supported", _UNSUPPORTED[word.lower()], ""
     near = _TYPE_OF_SYNONYM.get(word.lower()) or next(
         iter(difflib.get_close_matches(word.lower(), _WORDS, 1)), ""
     )

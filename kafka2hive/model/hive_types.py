@@ -2,7 +2,6 @@
 
 import functools
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafka2hive.model.errors import ConfigError
@@ -14,14 +13,6 @@ if TYPE_CHECKING:
 _TEXT = re.compile(r"(?i)\s*(string|varchar|char)\s*(?:\(\s*(\d+)\s*\))?\s*")
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _WORD = re.compile(r"(`[^`]+`|[^\s<>(),:`]+)\s*(:?)")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MAP = re.compile(r"\bmap\s*<\s*([a-z]+)", re.IGNORECASE)
-_AVRO_FAULTS = {
-    "tinyint": "an Avro table of Hive turns it into int; declare it as int",
-    "smallint": "an Avro table of Hive turns it into int; declare it as int",
-    "char": "Hive reads it only from files that state its length; declare it as string",
-    "varchar": "Hive reads it only from files that state its length; declare it as string",
-}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -132,20 +123,9 @@ def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
     return False
 
 
-def avro_faults(name: str, hive_type: str) -> Iterator[str]:
-    """Yield each reason why an Avro file cannot have a column with this name and type."""
-    fields = struct_fields(hive_type)
-    for avro_name in [name, *fields]:
-        if not _NAME.fullmatch(avro_name):
-            yield f"{avro_name} is not a valid name in Avro: letters, digits and _, and no digit first"
-    for field in fields:
-        if field != field.lower():
-            yield f"{field} in {name} has capital letters: Hive reads such fields of structs as NULL"
-    for word in dict.fromkeys(type_words(hive_type)):
-        if word in _AVRO_FAULTS:
-            yield f"{name} is of type {hive_type}: {_AVRO_FAULTS[word]}"
-    if any(key.lower() != "string" for key in _MAP.findall(hive_type)):
-        yield f"{name} is of type {hive_type}: Avro's maps have keys of type string"
+def has_parts(hive_type: str) -> bool:
+    """Return whether a Hive type consists of other types: an array, a map or a struct."""
+    return hive_type.strip().lower().startswith(("array", "map", "struct"))
 
 
 def struct_fields(hive_type: str) -> list[str]:

@@ -28,6 +28,16 @@ class HiveLoginRefused(MetastoreUnavailable):
         return AccessRefused(self.code, message, self.remedy + outlook)
 
 
+class TooManySessions(MetastoreUnavailable):
+    """HiveServer2 answers, but refuses another session of this user or host."""
+
+    code = "hive.sessions"
+    remedy = (
+        "close other sessions of the user, or raise hive.server2.limit.connections.per.user (or per.ipaddress,"
+        " per.user.ipaddress) of HiveServer2"
+    )
+
+
 class StatementFailed(MetastoreUnavailable):
     """A statement failed while it ran, perhaps because another client ran the same. Other statements may succeed."""
 
@@ -93,5 +103,9 @@ class Hive(Partitions, Protocol):
 
     @property
     def session(self) -> Session: ...
+
+    def ask(self) -> None:
+        """Log in, without a session, within some seconds. Raises MetastoreUnavailable, also as HiveLoginRefused."""
+        ...
 
     def close(self) -> None: ...

@@ -195,13 +195,18 @@ class ReplayedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTable:
-    """The map's description of a table at the time when Hive's table matched it; all fields are strings, for people."""
+    """The map's description of a table at the time when Hive's table matched it; all fields are strings, for people.
+
+    `created` is when Hive's table was created, as Hive wrote it; "" if unknown. It belongs to Hive's table and not to the
+    description, so two descriptions that differ only in it are equal.
+    """
 
     table: str
     location: str
     format: str
     columns: str
     partition_columns: str
+    created: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +337,7 @@ class Snapshot:
     forgotten: tuple[ForgottenRegistration, ...] = ()
     added: tuple[AddedColumn, ...] = ()
     registered: tuple[HivePartition, ...] = ()
+    lapsed: tuple[HivePartition, ...] = ()
     tracking: Tracking | None = None
     open: tuple[OpenPartition, ...] = ()
     certificates: tuple[Certificate, ...] = ()
@@ -366,6 +372,11 @@ class Snapshot:
     def topics(self) -> frozenset[str]:
         """The topics that the table has positions for, including deleted ones."""
         return frozenset(p.topic_partition.topic for p in self.positions)
+
+    @property
+    def given_up(self) -> tuple[AcceptedLoss, ...]:
+        """The lost files whose rows no file has any more. Those of refetched files are in newer files."""
+        return tuple(loss for loss in self.losses if loss.remedy == ACCEPT_LOSS)
 
     @property
     def expired_before_ms(self) -> int:

@@ -12,10 +12,12 @@ _CONTROL = re.compile(f"[{_CONTROLS}]")
 _COLOUR_OR_CONTROL = re.compile(rf"(\x1b\[(?:(?:0|[1-4]|2[2-4]|3[1-79]|9[1-7]);?)*m)|[{_CONTROLS}]")
 """The first group matches colours, bold, dim, italic and underlined, but nothing that hides text."""
 
+_COMMAND_OR_TIME = re.compile(r"`[^`]*`|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z(?! \()")
+
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 file`, `3 files`, `120,000 records`, `2 entries`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    """Return a number with its noun: `1 file`, `3 files`, `120,000 records`, `2 entries`, `2 days`."""
+    plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
@@ -41,6 +43,24 @@ def utc_text(seconds: float) -> str:
     """Return a Unix time in UTC without fractions, as the ledger writes times: `2026-11-21T07:48:44Z`."""
     at = time.gmtime(seconds)
     return f"{at.tm_year:04}{time.strftime('-%m-%dT%H:%M:%SZ', at)}"
+
+
+def with_local_times(text: str) -> str:
+    """Add the local time to each time in UTC, unless both are the same: `2026-11-21T07:48:44Z (08:48:44 CET)`.
+
+    Commands in backquotes are left as they are. A second call changes nothing.
+    """
+    return _COMMAND_OR_TIME.sub(lambda match: match[0] + _local(match[0]), text)
+
+
+def _local(written_at: str) -> str:
+    """Return ` (08:48:44 CET)`, with the date if it differs; empty if the text is no time or the local time is UTC."""
+    seconds = unix_seconds(written_at)
+    if seconds is None:
+        return ""
+    local, day = time.localtime(seconds), time.gmtime(seconds).tm_yday
+    form = "%H:%M:%S %Z" if local.tm_yday == day else "%Y-%m-%d %H:%M:%S %Z"
+    return f" ({time.strftime(form, local)})" if local.tm_gmtoff else ""
 
 
 def unix_seconds(written_at: str) -> float | None:

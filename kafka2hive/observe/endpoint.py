@@ -61,10 +61,10 @@ class _Silent(WSGIRequestHandler):
 
 
 Page = Callable[[], bytes]
-"""Returns the run's page for a browser. Raises Kafka2HiveError if what it shows cannot be read."""
+"""Returns a page of the run. Raises Kafka2HiveError if what it shows cannot be read."""
 
+_HTML, _JSON = "text/html; charset=utf-8", "application/json"
 _PAGE_HEADERS = (
-    ("Content-Type", "text/html; charset=utf-8"),
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -74,12 +74,17 @@ _TEXT_HEADERS = (("Content-Type", "text/plain; charset=utf-8"),)
 
 
 def serve(
-    host: str, port: int, registry: CollectorRegistry, health: Health, page: Page | None = None
+    host: str,
+    port: int,
+    registry: CollectorRegistry,
+    health: Health,
+    page: Page | None = None,
+    status: Page | None = None,
 ) -> WSGIServer:
     """Start a server that answers in a background thread, and return it; `port` 0 takes any free port.
 
-    `/live`, `/health` (the same) and `/ready` answer 200 or 503, `/` answers with `page`, if one is given; every other
-    path answers with the metrics. Raises OSError if the port is taken.
+    `/live`, `/health` (the same) and `/ready` answer 200 or 503, `/` answers with `page` and `/status` with the JSON of
+    `status`, if they are given; every other path answers with the metrics. Raises OSError if the port is taken.
     """
     metrics = make_wsgi_app(registry)
     probes = {
@@ -91,13 +96,15 @@ def serve(
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path in ("", "/") and page is not None:
-            return _answer_with(page, environ, start)
+            return _answer_with(page, _HTML, environ, start)
+        if path == "/status" and status is not None:
+            return _answer_with(status, _JSON, environ, start)
         probe = probes.get(path)
         if probe is None:
             body: Iterable[bytes] = metrics(environ, start)
             return body
-        status, text = ("200 OK", b"yes\n") if probe() else ("503 Service Unavailable", b"no\n")
-        start(status, [*_TEXT_HEADERS])
+        code, text = ("200 OK", b"yes\n") if probe() else ("503 Service Unavailable", b"no\n")
+        start(code, [*_TEXT_HEADERS])
         return [text]
 
     class Server(ThreadingWSGIServer):
@@ -108,7 +115,9 @@ def serve(
     return server
 
 
-def _answer_with(page: Page, environ: Mapping[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+def _answer_with(
+    page: Page, kind: str, environ: Mapping[str, Any], start: Callable[..., Any]
+) -> Iterable[bytes]:
     method = environ["REQUEST_METHOD"]
     if _is_address(environ["REMOTE_ADDR"], loopback=True) and not _is_local(environ.get("HTTP_HOST", "")):
         start("403 Forbidden", [*_TEXT_HEADERS])
@@ -121,7 +130,8 @@ def _answer_with(page: Page, environ: Mapping[str, Any], start: Callable[..., An
     except Kafka2HiveError as error:
         start("503 Service Unavailable", [*_TEXT_HEADERS])
         return [f"{error}\n".encode(errors="backslashreplace")]
-    start("200 OK", [*_PAGE_HEADERS, ("Content-Length", str(len(document)))])
+    headers = [("Content-Type", kind), *_PAGE_HEADERS, ("Content-Length", str(len(document)))]
+    start("200 OK", headers)
     return [document] if method == "GET" else []
 
 

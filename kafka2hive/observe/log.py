@@ -14,7 +14,8 @@ from enum import Enum
 from logging.handlers import WatchedFileHandler
 from typing import TextIO
 
-from kafka2hive.model.text import printable, printable_json
+from kafka2hive.config.command_blanks import CommandBlanks
+from kafka2hive.model.text import printable, printable_json, utc_text, with_local_times
 
 
 class LogFormat(Enum):
@@ -66,19 +67,19 @@ def configure(
     secrets: Collection[str] = (),
     stream: TextIO | None = None,
     *,
-    every_change: bool = False,
+    blanks: CommandBlanks | None = None,
     audit_log: str | None = None,
 ) -> None:
     """Send all logging to `stream` (default: standard error); a second call replaces the first one's settings.
 
-    `secrets` are values that must never appear: each is written as `***`. With `every_change`, all changes to the file system
-    and all steps of the protocol are logged whatever the `level`, unless the format is human. The file `audit_log`, if any,
-    gets all changes to the file system as JSON lines. Raises OSError if the file cannot be opened.
+    `secrets` are values that must never appear: each is written as `***`. `blanks` fill the commands of messages. The file
+    `audit_log`, if any, gets all changes to the file system as JSON lines. Raises OSError if the file cannot be opened.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
     handler = logging.StreamHandler(out)
-    inner = HumanFormatter(colour=out.isatty()) if human else JsonFormatter()
+    blanks = CommandBlanks() if blanks is None else blanks
+    inner = HumanFormatter(blanks, colour=out.isatty()) if human else JsonFormatter(blanks)
     handler.setFormatter(RedactingFormatter(inner, secrets))
     handler.addFilter(OncePerHour())
     logging.captureWarnings(True)
@@ -91,8 +92,6 @@ def configure(
     )
     if human and level > logging.DEBUG:
         change_level = max(level, logging.WARNING)
-    elif every_change:
-        change_level = min(level, logging.DEBUG)
     handler.addFilter(
         lambda record: record.levelno >= change_level or not record.name.startswith(_EVERY_CHANGE)
     )
@@ -110,17 +109,18 @@ def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:
 
 
 class HumanFormatter(logging.Formatter):
-    """Formats records as `08:31:02 WARNING text`, in local time; the level is left out if it is INFO."""
+    """Formats records as `2026-11-21T07:31:02Z (08:31:02 CET) WARNING text`; the level is left out if it is INFO."""
 
-    def __init__(self, colour: bool = False) -> None:
+    def __init__(self, blanks: CommandBlanks | None = None, *, colour: bool = False) -> None:
         super().__init__()
+        self._blanks = CommandBlanks() if blanks is None else blanks
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one record; an exception's trace follows on further lines."""
-        clock = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        moment = with_local_times(utc_text(record.created))
         level = "" if record.levelno == logging.INFO else f"{record.levelname} "
-        text = f"{clock} {level}{record.getMessage()}"
+        text = f"{moment} {level}{self._blanks.fill(record.getMessage())}"
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
         # later lines are indented, so that no line of a message looks like a log line
@@ -131,6 +131,10 @@ class HumanFormatter(logging.Formatter):
 
 class JsonFormatter(logging.Formatter):
     """Formats records as JSON objects: `time` (UTC), `level`, `logger`, `message` and the `fields` of `extra`."""
+
+    def __init__(self, blanks: CommandBlanks | None = None) -> None:
+        super().__init__()
+        self._blanks = CommandBlanks() if blanks is None else blanks
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one record on one line; an exception's trace is in `exception`."""
@@ -146,7 +150,7 @@ class JsonFormatter(logging.Formatter):
             line.update({key: value for key, value in fields.items() if key not in line})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return printable_json(json.dumps(line, ensure_ascii=False, default=str))
+        return printable_json(self._blanks.fill_json(json.dumps(line, ensure_ascii=False, default=str)))
 
 
 class Redaction:

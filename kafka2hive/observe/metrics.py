@@ -1,8 +1,10 @@
 """The metrics for Prometheus, set by plain calls with numbers. Names and alerts: docs/operations.md, Metrics."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from http.server import HTTPServer
 from typing import Any
 
@@ -12,7 +14,19 @@ from kafka2hive.model.files import FileMoves
 from kafka2hive.observe.endpoint import Health, Page, serve
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers
 
+_PREFIX = "kafka2hive_"
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMetric:
+    """A metric as docs/operations.md lists it; its name is without the prefix, its meaning is Markdown."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
 
 
 class ServiceMetrics:
@@ -22,6 +36,7 @@ class ServiceMetrics:
         """Create all metrics; called when the run begins. `now` returns Unix seconds."""
         self._now = now
         self.registry = CollectorRegistry()
+        self.declared: list[DeclaredMetric] = []
         self.health = Health()
         self._server: HTTPServer | None = None
         self._lock = threading.Lock()
@@ -30,17 +45,26 @@ class ServiceMetrics:
         # otherwise each counter has another line, with the time at which it began
         disable_created_metrics()  # type: ignore[no-untyped-call]
 
-        self._gauge("service_info", "Always 1; the label says which service this is", "service").labels(
-            service
-        ).set(1)
+        self._gauge("service_info", "always 1", "service").labels(service).set(1)
         self._create_table_metrics()
         self._create_service_metrics()
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"kafka2hive_{name}", text, labels, registry=self.registry)
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        text = self._declare(name, "counter", meaning, labels)
+        return Counter(f"{_PREFIX}{name}", text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(f"kafka2hive_{name}", text, labels, registry=self.registry)
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        text = self._declare(name, "gauge", meaning, labels)
+        return Gauge(f"{_PREFIX}{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, *labels: str) -> Histogram:
+        text = self._declare(name, "histogram", meaning, labels)
+        return Histogram(f"{_PREFIX}{name}", text, labels, registry=self.registry, buckets=_PHASE_BUCKETS)
+
+    def _declare(self, name: str, kind: str, meaning: str, labels: tuple[str, ...]) -> str:
+        """Return the text that Prometheus shows: the meaning without links and backticks."""
+        self.declared.append(DeclaredMetric(name, kind, labels, meaning))
+        return _LINK.sub(r"\1", meaning).replace("`", "")
 
     def _set(self, value: float, gauge: Gauge, *labels: str) -> None:
         """Set a gauge, which costs little if it has this value: an idle run sets all gauges of all tables again and again."""
@@ -56,122 +80,163 @@ class ServiceMetrics:
             counter.labels(*labels).inc(value)
 
     def _create_table_metrics(self) -> None:
-        self._records = self._counter("records_total", "Records read from Kafka and committed", "table")
-        self._bytes = self._counter("bytes_total", "Bytes of the values of these records", "table")
+        self._records = self._counter("records_total", "records read from Kafka and committed", "table")
+        self._bytes = self._counter("bytes_total", "bytes of the values of these records", "table")
         self._dead_letters = self._counter(
-            "dead_letters_total", "Records committed to the dead-letter table", "table"
+            "dead_letters_total", "records committed to the dead-letter table", "table"
         )
         self._out_of_range = self._counter(
             "out_of_range_records_total",
-            "Dead letters whose event time is beyond bucket.max_future or max_past",
+            "dead letters whose event time is out of [bounds](partitions.md#bounds-of-event-time)",
             "table",
         )
         self._late = self._counter(
             "late_records_total",
-            "Dead letters that came after their period was over (late: dead_letter)",
+            "dead letters that came [late](table-life.md#late)",
             "table",
         )
         self._files = self._counter(
-            "files_created_total", "Files created by tasks and named by a snapshot", "table"
+            "files_created_total", "files that tasks created and a snapshot names", "table"
         )
         self._moves = self._counter(
-            "moves_total", "Files by the outcome of their promotion", "table", "outcome"
+            "moves_total",
+            "`renamed`, `already_there` (an earlier attempt or run had moved them), `retried` (each "
+            "further attempt of a rename)",
+            "table",
+            "outcome",
         )
         self._unaccounted = self._gauge(
-            "unaccounted_files", "Created files whose outcome is unknown: alert", "table"
+            "unaccounted_files",
+            "created files that are neither renamed nor already there; anything but 0 is a bug (a "
+            "missing file stops its table instead)",
+            "table",
         )
-        self._lag = self._gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
+        self._lag = self._gauge(
+            "lag_records", "records in Kafka that the table does not show yet, by high watermark", "table"
+        )
         self._freshness = self._gauge(
             "freshness_seconds",
-            "How long records may have waited for the table; 0 when nothing waits",
+            "how long records may have waited, as far as this run knows; 0 if no record waits "
+            "in Kafka, absent until the run knows",
             "table",
         )
         self._unregistered = self._gauge(
             "unregistered_partitions",
-            "Hive partitions with data that are not known to be registered",
+            "Hive partitions with data that Hive is not known to have; one that gets more files counts "
+            "only until Hive has it. Without `hive` in the map, all of them",
             "table",
         )
         self._held = self._gauge(
-            "held_back_records", "Records in Kafka that wait behind an open transaction", "table"
+            "held_back_records",
+            "how many of the `lag_records` an open transaction hides from readers of committed records",
+            "table",
         )
         self._held_seconds = self._gauge(
             "open_transaction_seconds",
-            "How long the oldest open transaction has held records of the table back; 0: no open transaction",
+            "how long the oldest such transaction has held records back; 0 if there is none",
             "table",
         )
         self._paused = self._gauge(
             "paused", "1: an operator has paused the table, so that its lag grows on purpose", "table"
         )
         self._open = self._gauge(
-            "open_partitions", "Hive partitions with files that no certificate counts", "table"
+            "open_partitions",
+            "with `completion`: Hive partitions with files that no certificate counts",
+            "table",
         )
         self._corrected = self._counter(
             "locations_corrected_total",
-            "Locations of Hive partitions that others changed back, and that the run set again",
+            "with `compact`: how many times the run corrected a partition's location in Hive that "
+            "another statement had set back",
+            "table",
+        )
+        self._lapsed = self._counter(
+            "lapsed_registrations_total",
+            "how many partitions the run registered again after [Hive's table was dropped or "
+            "renamed](#a-table-was-dropped-or-renamed-in-hive)",
             "table",
         )
         self._compactions = self._counter(
             "compactions_total",
-            "Hive partitions that the run compacted, and its tries that failed",
+            "with `compact`: partitions that the run has compacted (`moved`), and tries that failed "
+            "(`failed`)",
             "table",
             "outcome",
         )
         self._uncertified = self._gauge(
-            "uncertified_partitions", "Complete partitions whose certificates could not be written", "table"
+            "uncertified_partitions",
+            "with `completion`: complete partitions whose certificates could not be written yet; "
+            "records are still written",
+            "table",
         )
         self._through = self._gauge(
             "read_through_timestamp_seconds",
-            "All that Kafka held for the table at this time is committed, Unix time",
+            "with `completion`: everything that Kafka held at this time is committed (Unix time)",
             "table",
         )
-        self._ledger_epoch = self._gauge(
-            "ledger_epoch", "Number of the table's newest committed epoch", "table"
-        )
+        self._ledger_epoch = self._gauge("ledger_epoch", "number of the newest committed epoch", "table")
         self._never_filled = self._gauge(
-            "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
+            "never_filled_columns",
+            "1: no record since the start has filled the column ([when](columns.md#columns)); often a "
+            "misspelled name",
+            "table",
+            "column",
         )
         self._changed = self._counter(
-            "changed_values_total", "Values that the leeway of the map's columns changed", "table", "kind"
+            "changed_values_total",
+            "values that a column's [leeway](decoding.md#leeway) changed; `kind` is the column's key, "
+            "such as `fraction`",
+            "table",
+            "kind",
+        )
+        self._marks = self._counter(
+            "change_log_marks_total",
+            "messages of change logs that stand for no single row: [marks](decoding.md#marks), which "
+            "are skipped, and truncations",
+            "table",
+            "kind",
         )
         self._unmapped = self._gauge(
             "unmapped_fields",
-            "JSON fields of the records since the start that no column takes; at most 100 are counted",
+            "JSON fields in records since the start that no column takes, at most 100; `status` names them",
             "table",
         )
 
     def _create_service_metrics(self) -> None:
         self._compiled = self._gauge(
             "decoder_compiled",
-            "1: the driver has the compiled decoder, 0: records are decoded in Python",
+            "1: the driver has the compiled decoder; 0: records are decoded in Python, with the same "
+            "outcome but slowly",
             "version",
         )
         self._outages = self._gauge(
-            "service_unavailable", "1: the service did not answer when it was last asked", "system"
+            "service_unavailable",
+            "1: `kafka`, `hive`, `registry` or `storage` does not answer the run "
+            "([when](#a-service-does-not-answer)); the log has a line when that begins and when it ends",
+            "system",
         )
-        self._aside = self._gauge("tables_set_aside", "Tables that are set aside and retried: alert")
+        self._aside = self._gauge("tables_set_aside", "tables that are set aside")
         self._refused_topics = self._gauge(
-            "topics_refused", "Topics that the map's patterns match and no table reads: alert"
+            "topics_refused", "topics that the map matches and no table reads (`route.conflict`)"
         )
         self._lineage = self._counter(
-            "lineage_events_total", "OpenLineage events that the server took, and events dropped", "outcome"
+            "lineage_events_total",
+            "with [`lineage`](configuration.md#lineage): events that the server took (`sent`), and "
+            "that were `dropped` because it rejected them or did not answer in time",
+            "outcome",
         )
-        self._epochs = self._counter("epochs_total", "Epochs of the service that were published")
+        self._epochs = self._counter("epochs_total", "epochs published")
         self._last = self._gauge(
             "last_epoch_timestamp_seconds",
-            "When the last epoch was published, or the run began, Unix time",
+            "when the last epoch was published, or the run began (Unix time)",
         )
         self._last.set(self._now())
-        self._tasks = self._gauge("epoch_tasks", "Spark tasks of the last epoch")
+        self._tasks = self._gauge("epoch_tasks", "number of Spark tasks in the last epoch")
         self._most_tasks = self._gauge(
-            "epoch_tasks_limit", "Most Spark tasks that an epoch has, by Spark's cores when it was planned"
+            "epoch_tasks_limit",
+            "maximum number of Spark tasks in an epoch, from Spark's cores at the last plan",
         )
-        self._phases = Histogram(
-            "kafka2hive_epoch_phase_seconds",
-            "Duration of an epoch's phases",
-            ["phase"],
-            registry=self.registry,
-            buckets=_PHASE_BUCKETS,
-        )
+        self._phases = self._histogram("epoch_phase_seconds", "how long an epoch's phases take", "phase")
 
     def observe_epoch(self, epoch: EpochNumbers) -> None:
         """Count an epoch that was published, with its tables."""
@@ -224,6 +289,10 @@ class ServiceMetrics:
         """Count a location in Hive that others changed back, and that the run set again."""
         self._add(1, self._corrected, table)
 
+    def observe_lapsed(self, table: str) -> None:
+        """Count a Hive partition that the run registers again, because Hive's table was dropped and created again."""
+        self._add(1, self._lapsed, table)
+
     def observe_compaction(self, table: str, *, moved: bool) -> None:
         """Count a Hive partition that was compacted, or a try that failed."""
         self._add(1, self._compactions, table, "moved" if moved else "failed")
@@ -251,6 +320,10 @@ class ServiceMetrics:
         """Count values that were changed because a column of the map allows it; `kind`: the column's key."""
         self._add(values, self._changed, table, kind)
 
+    def observe_marks(self, table: str, kind: str, messages: int) -> None:
+        """Count messages of a change log that stand for no single row."""
+        self._add(messages, self._marks, table, kind)
+
     def observe_set_aside(self, tables: int) -> None:
         """Set the number of tables that are set aside."""
         self._aside.set(tables)
@@ -263,10 +336,10 @@ class ServiceMetrics:
         """Count events for the lineage server; `outcome`: `sent` or `dropped`."""
         self._lineage.labels(outcome).inc(events)
 
-    def serve(self, host: str, port: int, page: Page | None = None) -> int:
+    def serve(self, host: str, port: int, page: Page | None = None, status: Page | None = None) -> int:
         """Start the endpoint (see endpoint.serve) and return its port; `port` 0 takes any free one. Raises OSError."""
         self._server = server = serve(
-            host=host, port=port, registry=self.registry, health=self.health, page=page
+            host=host, port=port, registry=self.registry, health=self.health, page=page, status=status
         )
         return int(server.server_address[1])
 

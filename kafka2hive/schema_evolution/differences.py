@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from kafka2hive.config.file_formats import FILE_FORMATS
 from kafka2hive.config.keys import Column, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.source import change_log_of
@@ -20,7 +21,7 @@ from kafka2hive.decode.contract.sources import (
 from kafka2hive.decode.schemas.avro import AvroSchema
 from kafka2hive.decode.schemas.protobuf import ProtobufSchema
 from kafka2hive.model.errors import SchemaDiffers
-from kafka2hive.model.hive_types import avro_faults, hive_type_of, is_wider, parse_hive_type
+from kafka2hive.model.hive_types import hive_type_of, is_wider, parse_hive_type
 from kafka2hive.model.writer_schema import SchemaId, WriterId
 from kafka2hive.schema_evolution.fields import WriterField, avro_fields, protobuf_fields
 
@@ -108,9 +109,10 @@ class _Comparison:
         self._ignored = frozenset(table.ignored_fields)
         self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
         self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
-        self._is_avro = table.writer.format == "avro"
-        # Hive reads ORC files by position, and metadata columns come last: a new column would shift them
-        self._is_closed = table.writer.format == "orc" and bool(table.metadata)
+        self._format = FILE_FORMATS[table.writer.format]
+        stored = self._format.stored_as
+        # metadata columns come last: a new column would shift them
+        self._is_closed = stored is not None and stored.by_place and bool(table.metadata)
         path = read_bucket_path(table.bucketing.path).names
         self._taken |= {name.lower(): f"partition column {name}" for name in path}
 
@@ -131,10 +133,13 @@ class _Comparison:
             self.lost.append(f"{field.name} {field.type} has the name of {other}")
         elif self._is_closed:
             self.lost.append(
-                f"{field.name} {field.type} would shift the metadata columns, which Hive reads by position in ORC files"
+                f"{field.name} {field.type} would shift the metadata columns, which Hive reads by position"
+                f" in {self._format.title} files"
             )
-        elif self._is_avro and (faults := list(avro_faults(field.name, field.type))):
-            self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
+        elif faults := list(self._format.column_faults(field.name, field.type)):
+            self.lost += [
+                f"no column of {self._format.title} files for {field.name[:140]}: {fault}" for fault in faults
+            ]
         elif not _NAME.fullmatch(field.name):
             self.lost.append(f"{field.name[:140]} cannot be the name of a column")
         else:

@@ -93,13 +93,21 @@ def new_uuid() -> str:
     return uuid.uuid4().hex
 
 
-def owner_name(process: ProcessIdentity, fresh: str) -> str:
+def owner_name(process: ProcessIdentity, fresh: str, *, is_command: bool = False) -> str:
     """Return `<host>-<pid>-<32 hex digits>`, the name for one take-over attempt, which is never used again.
 
     The first half of the digits is a hash of the process's full identity, so it is the same in all names of this process, and
-    different in those of other processes. The second half is the end of `fresh`, a string of new hex digits.
+    different in those of other processes. The second half is the end of `fresh`, a string of new hex digits; its first digit
+    says whether a run (0 to 7) or a command (8 to f) takes the table over.
     """
-    return process_name(process) + fresh[-_DIGITS:]
+    digits = fresh[-_DIGITS:]
+    kind = int(digits[0], 16) % 8 + (8 if is_command else 0)
+    return f"{process_name(process)}{kind:x}{digits[1:]}"
+
+
+def is_of_command(owner: str) -> bool:
+    """Return whether a command has made this owner's name."""
+    return int(owner[-_DIGITS], 16) >= 8
 
 
 def process_name(process: ProcessIdentity) -> str:

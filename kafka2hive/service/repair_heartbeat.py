@@ -11,12 +11,12 @@ from kafka2hive.storage.port import Thread
 def repair_heartbeat(wiring: Wiring) -> Heartbeat:
     """Build this process's heartbeat for the map's service. Nothing is written yet."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
-    owner, me = wiring.new_owner(), wiring.processes.me()
+    owner, me = wiring.new_command_owner(), wiring.processes.me()
     return Heartbeat(ports=wiring.ports, root=root, service=service, owner=owner, identity=me, repairs=True)
 
 
 class RepairHeartbeat:
-    """Sends heartbeats from `begin` until the block ends. They stop if the process is killed."""
+    """Sends heartbeats from `begin` until `end` or the end of the block. They stop if the process is killed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
@@ -28,9 +28,14 @@ class RepairHeartbeat:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Release the tables: from now on a run may take them over. A second call changes nothing."""
         self._done.set()
         if self._thread is not None:
             self._thread.join()
+            self._thread = None
             self._heartbeat.end()
 
     def begin(self) -> None:

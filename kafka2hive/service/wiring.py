@@ -2,6 +2,7 @@
 it is first used: most commands need few of them, and a person waits for the imports of each command.
 """
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.start import Owners
 from kafka2hive.model.metastore import Hive, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.progress import Progress
 from kafka2hive.service.process import HostProcesses, new_uuid, owner_name
 from kafka2hive.service.progress_lock import Lock
 from kafka2hive.storage.concurrency import DaemonThreads, SystemClock, Threads
@@ -38,7 +40,7 @@ class Wiring:
     """The map, and adapters for the systems that it names.
 
     `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are the
-    owner names that this process has made.
+    owner names that this process has made. `progress` shows the long work of a command.
     """
 
     map: ServiceMap
@@ -48,17 +50,26 @@ class Wiring:
     background: Background = field(default_factory=DaemonThreads)
     new_lock: Callable[[], Lock] = threading.RLock
     owner_names: set[str] = field(default_factory=set)
+    progress: Progress = field(default_factory=Progress)
 
     def paths(self, table: str) -> LedgerPaths:
         return LedgerPaths(self.map.storage.ledger_root, table)
 
     def new_owner(self) -> str:
-        """Return a new name for one take-over attempt of this process, which is never used again."""
+        """Return a new name for one take-over attempt of this run, which is never used again."""
         return owner_name(self.processes.me(), self.ports.new_uuid())
+
+    def new_command_owner(self) -> str:
+        """Return a new name as `new_owner` does, for a command: a run that it fences waits for its end."""
+        return owner_name(self.processes.me(), self.ports.new_uuid(), is_command=True)
 
     @property
     def owners(self) -> Owners:
         return Owners(self.new_owner, self.owner_names)
+
+    @property
+    def command_owners(self) -> Owners:
+        return Owners(self.new_command_owner, self.owner_names)
 
     def ownership_check(
         self, *, take_over: bool, is_stopped: Callable[[LiveOwner, View], bool] = lambda live, view: False
@@ -73,9 +84,9 @@ class Wiring:
         """Return the map's Kafka cluster; the time limit applies to each request, or with `shared_timeout` to all of them."""
         return KafkaAdmin(self.map.kafka, timeout_seconds, shared_timeout=shared_timeout)
 
-    def inspectable_files(self) -> InspectableFileSystem:
-        """Return the map's file systems with the questions of `doctor`, over connections of their own."""
-        return connect(self.map.storage)
+    def inspectable_files(self, patience_seconds: float = math.inf) -> InspectableFileSystem:
+        """Return the map's file systems with the questions of `doctor`, over connections of their own; see HdfsFileSystem."""
+        return connect(self.map.storage, patience_seconds)
 
     def hive(self) -> Hive | None:
         if self.map.hive is None:
@@ -99,9 +110,14 @@ def hive_session(options: HiveOptions) -> Session:
     return HiveSession(options)
 
 
-def wire(service_map: ServiceMap) -> Wiring:
-    """Build the wiring of a map. Raises ConfigError if this machine lacks what the map needs for Kerberos."""
+def wire(
+    service_map: ServiceMap, progress: Progress | None = None, *, patience_seconds: float = math.inf
+) -> Wiring:
+    """Build the wiring of a map. `patience_seconds`: how long to wait for HDFS (see HdfsFileSystem).
+
+    Raises ConfigError if this machine lacks what the map needs for Kerberos.
+    """
     check_this_machine(service_map, os.environ)
-    files = LoggedFileSystem(connect(service_map.storage))
+    files = LoggedFileSystem(connect(service_map.storage, patience_seconds))
     ports = Ports(files, Threads(PROMOTE_THREADS), SystemClock(), new_uuid)
-    return Wiring(service_map, ports, HostProcesses())
+    return Wiring(service_map, ports, HostProcesses(), progress=progress or Progress())

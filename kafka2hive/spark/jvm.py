@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from kafka2hive.config.keys import SparkOptions
-from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.spark.class_archive import JAVA_OPTIONS, spark_home
 from kafka2hive.spark.configuration import QUICK_JVM, is_local, launch_conf
+from kafka2hive.spark.environment import require_spark
 from kafka2hive.spark.internals import (
     GATEWAY_SERVER,
     KNOWN_SPARK,
@@ -37,7 +38,7 @@ from kafka2hive.spark.internals import (
     require_parts,
     server_environment,
 )
-from kafka2hive.spark.java import java_launcher, require_java
+from kafka2hive.spark.java import java_launcher
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
@@ -80,10 +81,10 @@ class PresentJvm:
 
 
 @dataclass(frozen=True, slots=True)
-class NoJava:
-    """The machine has no suitable Java; `connect` raises the error."""
+class NoSpark:
+    """The machine has no suitable Java, or its environment does not fit Spark; `connect` raises the error."""
 
-    error: ServiceUnavailable
+    error: ConfigError | ServiceUnavailable
 
     def connect(self) -> "JavaGateway":
         raise self.error
@@ -128,7 +129,7 @@ class StartingJvm:
         shutil.rmtree(self.address_file.parent, ignore_errors=True)
 
 
-Jvm = PresentJvm | NoJava | StartingJvm
+Jvm = PresentJvm | NoSpark | StartingJvm
 
 
 @contextmanager
@@ -155,9 +156,9 @@ def launch(options: SparkOptions, service: str) -> Jvm:
             os.environ.setdefault("HADOOP_USER_NAME", user)
         return PresentJvm()
     try:
-        require_java()
-    except ServiceUnavailable as error:
-        return NoJava(error)
+        require_spark()
+    except (ConfigError, ServiceUnavailable) as error:
+        return NoSpark(error)
     conf = launch_conf(options, service)
     return _start(direct_command(options, conf, os.environ) or _through_spark_submit(conf))
 
@@ -245,8 +246,7 @@ def _through_spark_submit(conf: Mapping[str, str]) -> Command:
     command = [str(home / "bin/spark-submit")]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
-    command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-    return Command(tuple(command), {})
+    return Command((*command, "pyspark-shell"), {})
 
 
 def required_spark_home() -> Path:

@@ -1,5 +1,6 @@
 """Choose the adapter for a path's scheme, and refuse network mounts, whose rename and fsync are not reliable."""
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -19,16 +20,17 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
 
 
-def connect(options: StorageOptions) -> InspectableFileSystem:
+def connect(options: StorageOptions, patience_seconds: float = math.inf) -> InspectableFileSystem:
     """Return the file system of a service, with one adapter per scheme and authority, created when a path first needs it.
 
     This does not connect yet, and hdfs-native is imported only for an `hdfs://` path. Raises ConfigError for a URI that
     is neither `hdfs://authority` nor `file:///` (`storage.uri`) and for a local path on a network mount (`storage.nfs`).
+    `patience_seconds`: see HdfsFileSystem.
     """
     for uri in (options.uri, options.ledger_root, options.warehouse):
         if root_of(uri) == "file://":
             refuse_network_mount(uri)
-    return RoutedFileSystem(lambda root: _adapter(root, options))
+    return RoutedFileSystem(lambda root: _adapter(root, options, patience_seconds))
 
 
 def root_of(path: str) -> str:
@@ -43,12 +45,21 @@ def root_of(path: str) -> str:
     return match[0]
 
 
-def _adapter(root: str, options: StorageOptions) -> InspectableFileSystem:
+def _adapter(root: str, options: StorageOptions, patience_seconds: float) -> InspectableFileSystem:
     if root == "file://":
         return LocalFileSystem()
+    from kafka2hive.config.machine import new_files
     from kafka2hive.storage.hdfs import HdfsFileSystem
 
-    return HdfsFileSystem(root, options.properties, options.config_dir, options.kerberos)
+    made = new_files(options, os.environ)
+    return HdfsFileSystem(
+        root,
+        options.properties,
+        options.config_dir,
+        kerberos=options.kerberos,
+        new_files=made,
+        patience_seconds=patience_seconds,
+    )
 
 
 class RoutedFileSystem:

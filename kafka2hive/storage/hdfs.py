@@ -6,13 +6,15 @@ the reasons and the measurements.
 """
 
 import io
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka2hive.config.keys import KerberosOptions
-from kafka2hive.config.keys.connections import AUTHENTICATION
+from kafka2hive.config.keys.hdfs_client import AUTHENTICATION, NewFiles
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.concurrency import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
@@ -42,6 +44,8 @@ _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 
 The mkdirs of an existing directory and the delete of a missing file may be answered from memory.
 """
+RETRY_SECONDS = 5.0
+"""How long a program that has lost its patience does not ask again."""
 _NO_QUOTA = 1 << 62
 
 Result = TypeVar("Result")
@@ -62,6 +66,27 @@ class Doubts:
         """Count one lost response, at the time when its request is given up."""
         with self._lock:
             self.count += 1
+
+
+class Patience:
+    """What is left of `seconds` after calls without an answer; an answer restores it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._spent = 0.0
+        self._spent_at = -math.inf
+
+    def spend(self, began: float) -> None:
+        """Note that a call without an answer, which began at `began` (monotonic seconds), has ended now."""
+        self._spent_at = time.monotonic()
+        self._spent += self._spent_at - began
+
+    def restore(self) -> None:
+        self._spent = 0.0
+
+    def is_lost(self, now: float) -> bool:
+        """Return whether none is left, and the last of those calls ended less than RETRY_SECONDS ago."""
+        return self._spent >= self.seconds and now - self._spent_at < RETRY_SECONDS
 
 
 class HdfsSession:
@@ -141,10 +166,14 @@ class HdfsFileSystem:
     """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path must begin with it.
 
     `properties` are Hadoop client keys and win over those in `config_dir`. With `kerberos`, the client logs in before each
-    new connection; with None, it uses the process's tickets or delegation tokens, if HDFS requires any.
+    new connection; with None, it uses the process's tickets or delegation tokens, if HDFS requires any. `new_files` has the
+    modes, replication and block size of what is created, because hdfs-native does not read those properties.
     If a call to the NameNode takes longer than `call_seconds`, or a transfer of data longer than `transfer_seconds`, it
     raises OutcomeUnknown (Unavailable for a read), and the next call uses a new connection. After a lost response, a read
     goes only to a NameNode that has acknowledged a change since (`_prove`).
+
+    With `patience_seconds`, no call takes longer than that, and once calls without an answer have taken as long together, calls
+    within RETRY_SECONDS after the last of them raise Unavailable at once.
     """
 
     def __init__(
@@ -153,26 +182,37 @@ class HdfsFileSystem:
         properties: tuple[tuple[str, str], ...] = (),
         config_dir: str | None = None,
         kerberos: KerberosOptions | None = None,
+        new_files: NewFiles = NewFiles(),  # noqa: B008  it is frozen
         call_seconds: float = 60.0,
         transfer_seconds: float = 300.0,
+        patience_seconds: float = math.inf,
     ) -> None:
         self.root = root.rstrip("/")
         self._properties = dict(properties)
         self._config_dir = config_dir
         self._kerberos = kerberos
         self._has_login = kerberos is not None or self._properties.get(AUTHENTICATION) == "kerberos"
+        self._new_files = new_files
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
+        self._patience = Patience(patience_seconds)
         # by pid; the parent's is kept, because dropping it after a fork may hang
         self._sessions: dict[int, HdfsSession] = {}
 
     def create(self, path: str) -> HdfsWriter:
-        name = self._name(path)
+        name, made = self._name(path), self._new_files
 
         def make(client: Any) -> tuple[Any, Callable[[], None]]:
             from hdfs_native import WriteOptions
 
-            return disarm(client.create(name, WriteOptions(overwrite=False, create_parent=False)))
+            options = WriteOptions(
+                block_size=made.block_size,
+                replication=made.replication,
+                permission=made.file_mode,
+                overwrite=False,
+                create_parent=False,
+            )
+            return disarm(client.create(name, options))
 
         raw, close = self._ask(Operation.CREATE, path, make)
         return HdfsWriter(self, path, raw, close)
@@ -243,7 +283,8 @@ class HdfsFileSystem:
 
     def mkdirs(self, path: str) -> None:
         name = self._name(path)
-        self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, create_parent=True))
+        mode = self._new_files.directory_mode
+        self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, mode, create_parent=True))
 
     def free_space(self, path: str) -> FreeSpace:
         name = self._name(path)
@@ -307,11 +348,17 @@ class HdfsFileSystem:
         function: Callable[[Any], Result],
         seconds: float,
     ) -> Result:
+        began = time.monotonic()
+        if self._patience.is_lost(began):
+            raise Unavailable(path, f"not asked, because {self.root} does not answer")
         session.doubts.changes |= operation.changes
         doubts = session.doubts.count
         try:
-            result = session.guard.call(lambda: function(session.client), seconds)
+            result = session.guard.call(
+                lambda: function(session.client), min(seconds, self._patience.seconds)
+            )
         except CallTimeout as hang:
+            self._patience.spend(began)
             if session.doubts.changes:
                 session.doubts.add()
             self._replace(session)
@@ -321,9 +368,12 @@ class HdfsFileSystem:
         except (OSError, RuntimeError) as error:
             storage_error = classify(operation, path, error, has_login=self._has_login)
         else:
+            self._patience.restore()
             if operation in _JOURNALED:
                 session.settle(doubts)
             return result
+        is_answer = not isinstance(storage_error, OutcomeUnknown | Unavailable)
+        self._patience.restore() if is_answer else self._patience.spend(began)
         if isinstance(storage_error, OutcomeUnknown):
             session.doubts.add()
         raise storage_error  # outside of the except, to keep the Java stack trace out of the chain

@@ -13,6 +13,7 @@ from kafka2hive.kerberos.gssapi import meaning
 from kafka2hive.storage.port import (
     AlreadyExists,
     Denied,
+    ErasureCoded,
     NoRoom,
     NotFound,
     OutcomeUnknown,
@@ -50,6 +51,12 @@ class SourceOrParent(Exception):
 
 _RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("(?P<java>[^"]*)", "(?P<text>.*)', re.DOTALL)
 _DATANODES = re.compile(r"There are (\d+) datanode\(s\) running")
+_STRIPES = re.compile(r"required nodes for (?P<policy>[A-Z]\S+)")
+_NO_HSYNC = "not supported for erasure-coded files"
+_REPLICATE = (
+    "`hdfs ec -setPolicy -replicate -path DIRECTORY` for the ledger root, the table's directory and that of its dead letters,"
+    " also below an erasure-coded directory; files that are there stay as they are, and a run then continues by itself"
+)
 _NOT_NOW = frozenset(
     {"StandbyException", "SafeModeException", "RetriableException", "ObserverRetryOnActiveException"}
 )
@@ -82,6 +89,8 @@ def classify(
         java = re.split(r"[.$]", rpc["java"])[-1]
         return _rpc_error(operation, path, java, _unescape(_first_line(rpc["text"])))
     line = _first_line(text)
+    if _NO_HSYNC in line:
+        return _erasure_coded(path, "the HDFS client cannot sync such files, so they could be lost")
     if isinstance(error, FileExistsError):
         return AlreadyExists(path, line)
     if isinstance(error, FileNotFoundError):
@@ -149,8 +158,14 @@ def _no_datanode_took_it(path: str, line: str) -> StorageError:
     If DataNodes are live and none was chosen, they are full (or too busy, or being decommissioned). The count of excluded
     DataNodes does not help, because the NameNode itself excludes full ones.
     """
+    if stripes := _STRIPES.search(line):
+        return _erasure_coded(path, f"{stripes['policy']}; {line}")
     match = _DATANODES.search(line)
     return NoRoom(path, line) if match and int(match[1]) > 0 else Unavailable(path, line)
+
+
+def _erasure_coded(path: str, why: str) -> ErasureCoded:
+    return ErasureCoded(path, f"the directory is erasure-coded: {why}", _REPLICATE)
 
 
 def _missing(operation: Operation, path: str, line: str) -> StorageError:

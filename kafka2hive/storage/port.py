@@ -56,6 +56,10 @@ class NoRoom(StorageError):
     """The quota or the disk is full; nothing happened, or an unusable part of a file exists under its in-progress name."""
 
 
+class ErasureCoded(StorageError):
+    """The directory is erasure-coded, so no durable file can be created in it until an operator changes that."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileStatus:
     """A file or directory. `path` is full, `length` is in bytes (0 for directories)."""
@@ -99,7 +103,10 @@ class FileSystem(Protocol):
     """
 
     def create(self, path: str) -> StorageWriter:
-        """Create a file. Never overwrites (AlreadyExists) and never creates parents (ParentMissing)."""
+        """Create a file. Never overwrites (AlreadyExists) and never creates parents (ParentMissing).
+
+        The writer may raise ErasureCoded.
+        """
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -232,13 +239,18 @@ def children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
 
 
 def write_file(files: FileSystem, path: str, data: bytes) -> None:
-    """Create a file, write `data`, sync and close it. After an error or a crash, the file at `path` must be ignored."""
+    """Create a file, write `data`, sync and close it. After an error or a crash, the file at `path` must be ignored.
+
+    In an erasure-coded directory it is deleted again, because each later try would leave another one.
+    """
     writer = files.create(path)
     try:
         writer.write(data)
         writer.close()
-    except StorageError:
+    except StorageError as error:
         writer.abandon()
+        if isinstance(error, ErasureCoded):
+            files.delete(path)
         raise
 
 

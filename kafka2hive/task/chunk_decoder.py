@@ -12,6 +12,7 @@ from kafka2hive.config.keys import MetadataColumn, TableSettings, Tombstones
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.rows.decoder import LINE_END, OBJECT, groups, most_rows
 from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.formats.files import unwritable_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
@@ -21,7 +22,7 @@ from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Indices
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
-from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of, without_rejections
+from kafka2hive.task.rejections import Rejections, rows_not_held, without_rejections
 from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
 
 LARGEST_VALUE = 64 * 1024 * 1024

@@ -5,8 +5,9 @@ file and the buffers of the writer (`limits.task_memory`), then, for the check, 
 neither Parquet nor ORC are held whole.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from kafka2hive.config.keys import TableSettings, WriterOptions
 from kafka2hive.formats.contract.port import FileReader
 from kafka2hive.formats.files import UNREADABLE, encoding_of, open_stored
 from kafka2hive.formats.lines.files import LinesReader, PlainLines
-from kafka2hive.formats.row_hash import row_hashes
+from kafka2hive.formats.row_hash import Hashes, row_hashes
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of, staging_directory
@@ -42,8 +43,33 @@ class RowSum:
     hashes: int = 0
 
     def plus(self, batch: pa.RecordBatch) -> "RowSum":
-        hashes = row_hashes(zip(batch.schema.names, batch.columns, strict=True), len(batch))
+        hashes = _hashes(batch)
         return RowSum(self.rows + len(batch), (self.hashes + int(hashes.sum(dtype=np.uint64))) % _WORD)
+
+
+def _hashes(batch: pa.RecordBatch) -> Hashes:
+    return row_hashes(zip(batch.schema.names, batch.columns, strict=True), len(batch))
+
+
+class RowBag:
+    """The rows of some files as a multiset of hashes, with 16 bytes per row. Valid within one process."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        hashes = np.concatenate([np.zeros(0, np.uint64), *map(_hashes, batches)])
+        self._keys, self._counts = np.unique(hashes, return_counts=True)
+
+    def take_from(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch without the rows that are in the bag. Each of these leaves the bag."""
+        if not len(self._keys):
+            return batch
+        hashes = _hashes(batch)
+        at = np.minimum(np.searchsorted(self._keys, hashes), len(self._keys) - 1)
+        keep = np.ones(len(batch), np.bool_)
+        for row in np.flatnonzero(self._keys[at] == hashes):
+            if self._counts[at[row]]:
+                self._counts[at[row]] -= 1
+                keep[row] = False
+        return batch.filter(pa.array(keep))
 
 
 class SourceUnreadable(TableError):
@@ -80,6 +106,22 @@ class UnitWriter:
         The copy ends before the first source with different columns, so that a unit neither adds nor drops a column; the
         remaining sources need another unit. Raises SourceUnreadable, StorageError, UnitDiffers.
         """
+        return self._write(assignment, RowBag(()))
+
+    def write_again(self, assignment: UnitAssignment, left: Sequence[str]) -> tuple[DataFile, ...]:
+        """Copy the rows of the unit's sources that are not in the files `left`, which the unit wrote earlier. See `write`.
+
+        Every source is copied: where the columns change, another file begins.
+        """
+        bag = RowBag(batch for path in left for batch in self._batches(self._open(path), path))
+        files: list[DataFile] = []
+        while assignment.sources:
+            written = self._write(assignment, bag)
+            files += written.files
+            assignment = replace(assignment, sources=assignment.sources[written.sources :])
+        return tuple(files)
+
+    def _write(self, assignment: UnitAssignment, bag: RowBag) -> WrittenUnit:
         limits = TaskLimits(self._memory_bytes, 2, max(assignment.target_bytes * 2, 1))
         first = self._open(assignment.sources[0])
         writer = TableWriter(
@@ -91,7 +133,7 @@ class UnitWriter:
             progress=self._progress,
         )
         try:
-            sources, read = self._copy(assignment, first, writer)
+            sources, read = self._copy(assignment, first, writer, bag)
             writer.finish()
             written = writer.results()
         except BaseException as error:
@@ -104,16 +146,20 @@ class UnitWriter:
         self._compare_rows(assignment, read, written)
         return WrittenUnit(tuple(written), sources, read.rows)
 
-    def _copy(self, assignment: UnitAssignment, first: FileReader, writer: TableWriter) -> tuple[int, RowSum]:
-        """Write the rows. Return how many sources were copied, and the RowSum of their rows."""
+    def _copy(
+        self, assignment: UnitAssignment, first: FileReader, writer: TableWriter, bag: RowBag
+    ) -> tuple[int, RowSum]:
+        """Write the rows that are not in `bag`. Return how many sources were copied, and the RowSum of these rows."""
         total, reader = RowSum(), first
         for number, path in enumerate(assignment.sources):
             if number and (reader := self._open(path)).schema != first.schema:
                 return number, total
-            start = total.rows
-            for batch in self._batches(reader, path):
-                if isinstance(reader, LinesReader) and not reader.is_whole(batch, total.rows - start):
+            start = 0
+            for whole in self._batches(reader, path):
+                if isinstance(reader, LinesReader) and not reader.is_whole(whole, start):
                     raise _unwritable(path, "its lines hold columns or values that a copy would lose")
+                start += len(whole)
+                batch = bag.take_from(whole)
                 total = total.plus(batch)
                 # a reader may return strings as dictionaries, but an encoder takes the types of the schema
                 for rows in pa.Table.from_batches([batch]).cast(first.schema).to_batches():
@@ -201,13 +247,24 @@ def _unreadable(path: str, error: Exception) -> SourceUnreadable:
 
 
 def run_unit(assignment: UnitAssignment, settings: TaskSettings) -> UnitResult:
-    """Write a unit in a Spark worker. An error of its table becomes the result's `failure`; a crash leaves orphans."""
+    """Write a unit in a Spark worker (see `write_unit`)."""
     from kafka2hive.task.run import process_files
 
-    with Watchdog(settings.stall_seconds) as watchdog, TableErrors() as errors:
-        files, table = process_files(settings.storage), settings.tables[assignment.home.table]
+    with Watchdog(settings.stall_seconds) as watchdog:
+        return write_unit(assignment, settings, partial(process_files, settings.storage), watchdog.touch)
+
+
+def write_unit(
+    assignment: UnitAssignment,
+    settings: TaskSettings,
+    open_files: Callable[[], FileSystem],
+    progress: Callable[[], None] = lambda: None,
+) -> UnitResult:
+    """Write a unit in this process. An error of its table becomes the result's `failure`; a crash leaves orphans."""
+    with TableErrors() as errors:
+        table = settings.tables[assignment.home.table]
         try:
-            written = UnitWriter(files, table, settings.memory_bytes, watchdog.touch).write(assignment)
+            written = UnitWriter(open_files(), table, settings.memory_bytes, progress).write(assignment)
         except UnitDiffers as error:
             return UnitResult(assignment.task, failure=TableFailure(error.code, error.message, error.remedy))
         return UnitResult(assignment.task, written)

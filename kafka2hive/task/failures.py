@@ -8,7 +8,14 @@ import pyarrow as pa
 from kafka2hive.model.errors import AccessRefused, ConfigError, SchemaDiffers, TableError
 from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plan.contract import TableFailure
-from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
+from kafka2hive.storage.port import (
+    Denied,
+    ErasureCoded,
+    NoRoom,
+    OutcomeUnknown,
+    StorageError,
+    Unavailable,
+)
 
 TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountingMismatch, pa.ArrowException)
 """Errors that the data, the schema or the storage of a single table can cause; any other error ends the task."""
@@ -16,6 +23,7 @@ TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountingMismatch, pa.Ar
 _STORAGE_CODES: dict[type[StorageError], str] = {
     Denied: "storage.denied",
     NoRoom: "storage.no_room",
+    ErasureCoded: "storage.erasure_coded",
     Unavailable: "storage.unavailable",
     OutcomeUnknown: "storage.outcome_unknown",
 }

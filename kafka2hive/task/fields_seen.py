@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, change_log_of
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE, change_log_of
 from kafka2hive.decode.contract.sources import SourceTree, exact_spelling, lower_case_spelling, source_tree
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields
@@ -58,7 +58,7 @@ class FilledColumns:
         fillable = (
             column.name
             for column in value_columns(table)
-            if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE)
+            if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE, UNAVAILABLE)
         )
         self._empty = list(fillable) if table.format != "raw" else []
         self._has_keys = table.format == "json" and not is_log

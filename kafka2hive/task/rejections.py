@@ -3,18 +3,13 @@
 If a message has a bad row, the whole message becomes a dead letter.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.contract.times import RowMask, rows_not_in_millis
-from kafka2hive.formats.lines.delimited import null_texts
-from kafka2hive.formats.orc import unwritable_rows
+from kafka2hive.formats.contract.port import Unwritable
 from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.records import Indices
 
@@ -50,33 +45,6 @@ def rows_of(indices: Indices, messages: Indices) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that belong to `messages`."""
     mask: npt.NDArray[np.bool_] = np.isin(indices, messages)
     return mask
-
-
-@dataclass(frozen=True, slots=True)
-class Unwritable:
-    """The check of a file format: `rows` finds the bad rows of a column, `reason` is the code, `fault` the message."""
-
-    rows: Callable[[pa.Array], RowMask | None]
-    reason: str
-    fault: str
-
-
-_ORC = Unwritable(unwritable_rows, "orc.timestamp", "is before 1970 with a fraction of a second")
-_PART_OF_MILLISECOND = "is not a whole number of milliseconds"
-_MILLIS = Unwritable(rows_not_in_millis, "parquet.timestamp", _PART_OF_MILLISECOND)
-_AVRO = Unwritable(rows_not_in_millis, "avro.timestamp", _PART_OF_MILLISECOND)
-
-
-def unwritable_of(options: WriterOptions) -> Unwritable | None:
-    """Return the check for these options; None if their files can hold every row."""
-    if options.format == "orc":
-        return _ORC
-    if options.format == "avro":
-        return _AVRO
-    if options.format == "text":
-        texts = partial(null_texts, options=options.text)
-        return Unwritable(texts, "text.null", "has the text that stands for NULL")
-    return _MILLIS if options.timestamps == "millis" else None
 
 
 def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Indices, list[Reason]]:

@@ -9,8 +9,9 @@ import pyarrow as pa
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.columns import METADATA_TYPES
-from kafka2hive.config.keys.source import change_log_of, decimal_encoding
+from kafka2hive.config.keys.source import change_log_of, decimal_encoding, marks_unavailable, placeholder_of
 from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
+from kafka2hive.decode.contract.spec import UnavailableValues
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk
@@ -58,10 +59,20 @@ def value_spec(
         csv=table.csv,
         change_log=change_log_of(table.source),
         decimals=decimal_encoding(table.source),
+        unavailable=UnavailableValues(
+            marks_unavailable(table.source), placeholder_of(table.source), _needed_columns(table)
+        ),
         table=table.table,
         plugin=table.plugin,
         changes=changes,
     )
+
+
+def _needed_columns(table: TableSettings) -> frozenset[str]:
+    """Return the columns that decide where a row belongs: those of its bucket, and of the view of the newest states."""
+    bucketing, latest = table.bucketing, table.latest
+    names = {*read_bucket_path(bucketing.path).fields, *((bucketing.field,) if bucketing.field else ())}
+    return frozenset(names if latest is None else {*names, *latest.key, latest.order})
 
 
 def all_sources(table: TableSettings) -> list[Source]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import (
     ColumnsSeen,
@@ -228,15 +228,17 @@ class SecondReads:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The result of a dry run: the number of skipped tombstones, and the columns that stayed empty."""
+    """The result of a dry run: the records that are skipped tombstones or hold no row, and the columns that stayed empty."""
 
     tombstones: int
+    filtered: int
     columns: ColumnsSeen = field(default_factory=ColumnsSeen)
 
     @staticmethod
     def of(manifest: TableManifest) -> "DryRun":
         """Return the result that the manifest reports."""
-        return DryRun(sum(entry.account.tombstones for entry in manifest.accounts), manifest.columns)
+        whole = sum((entry.account for entry in manifest.accounts), OffsetAccounting())
+        return DryRun(whole.tombstones, whole.filtered, manifest.columns)
 
 
 def dry_run(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink: OpenSink) -> TableManifest:

@@ -1,150 +1,18 @@
-//! Columns that grow value by value, and the JSON values that each type accepts.
+//! Columns of every type, and the JSON values that each of them accepts.
 
 use crate::array::{Array, Buffer};
-use crate::base64;
+use crate::arrays::{taken, without_those_from, Fixed, Texts};
+use crate::brackets::{another, members, open};
+use crate::context::Context;
 use crate::cursor::{Cursor, Doubt, Parsed};
+use crate::keys::Keys;
 use crate::moments::Moments;
-use crate::nested::{List, Map, Struct};
 use crate::numbers::decimal_of;
 use crate::times;
+use crate::unscaled::Unscaled;
 
-/// What all columns of a decoder share.
-pub struct Context {
-    /// Buffer for strings with escapes
-    pub scratch: Vec<u8>,
-    /// Whether the table's zone is UTC; otherwise the caller converts instants
-    pub utc: bool,
-}
-
-/// Values of a fixed width; the place of a null holds any value.
-#[derive(Default)]
-pub struct Fixed<T> {
-    pub(crate) values: Vec<T>,
-    nulls: Vec<u32>,
-}
-
-impl<T: Default + Send + 'static> Fixed<T> {
-    #[inline(always)]
-    pub(crate) fn push(&mut self, value: T) {
-        self.values.push(value);
-    }
-
-    pub(crate) fn push_null(&mut self) {
-        self.nulls.push(self.values.len() as u32);
-        self.values.push(T::default());
-    }
-
-    /// Returns the last value; None if it is null, or if there is none.
-    #[cfg(test)]
-    pub(crate) fn last(&self) -> Option<T>
-    where
-        T: Copy,
-    {
-        let is_null = self.nulls.last().is_some_and(|place| *place as usize + 1 == self.values.len());
-        self.values.last().copied().filter(|_| !is_null)
-    }
-
-    pub(crate) fn truncate(&mut self, length: usize) {
-        self.values.truncate(length);
-        without_those_from(&mut self.nulls, length);
-    }
-
-    pub(crate) fn finish(&mut self) -> Array {
-        self.finish_as(|value| value)
-    }
-
-    pub(crate) fn finish_as<U: Send + 'static>(&mut self, convert: impl FnMut(T) -> U) -> Array {
-        let values: Vec<U> = taken(&mut self.values).into_iter().map(convert).collect();
-        Array::new(values.len(), &taken(&mut self.nulls), vec![Buffer::of(values)], vec![])
-    }
-}
-
-/// Texts or bytes.
-pub struct Texts {
-    offsets: Vec<i32>,
-    data: Vec<u8>,
-    nulls: Vec<u32>,
-}
-
-impl Default for Texts {
-    fn default() -> Self {
-        Texts { offsets: vec![0], data: vec![], nulls: vec![] }
-    }
-}
-
-impl Texts {
-    /// Returns how many there are.
-    pub fn count(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// Returns the text or bytes at a place.
-    pub fn get(&self, at: usize) -> &[u8] {
-        &self.data[self.offsets[at] as usize..self.offsets[at + 1] as usize]
-    }
-
-    #[inline(always)]
-    pub(crate) fn push(&mut self, text: &[u8]) {
-        self.data.extend_from_slice(text);
-        self.offsets.push(self.data.len() as i32);
-    }
-
-    /// Appends the first `size` of some bytes. Copying all of them is faster than copying an unknown number.
-    #[inline(always)]
-    fn push_first(&mut self, bytes: [u8; 16], size: usize) {
-        let end = self.data.len() + size;
-        self.data.extend_from_slice(&bytes);
-        self.data.truncate(end);
-        self.offsets.push(end as i32);
-    }
-
-    /// Appends a text that may be longer than what was read for it; Doubt if the column would exceed Arrow's 2 GB.
-    pub(crate) fn push_within_reach(&mut self, text: &[u8]) -> Parsed<()> {
-        if self.data.len() + text.len() > i32::MAX as usize {
-            return Err(Doubt);
-        }
-        self.push(text);
-        Ok(())
-    }
-
-    fn push_base64(&mut self, text: &[u8]) -> Parsed<()> {
-        base64::decode(text, &mut self.data)?;
-        self.offsets.push(self.data.len() as i32);
-        Ok(())
-    }
-
-    fn push_null(&mut self) {
-        self.nulls.push(self.count() as u32);
-        self.offsets.push(self.data.len() as i32);
-    }
-
-    pub(crate) fn truncate(&mut self, length: usize) {
-        self.offsets.truncate(length + 1);
-        self.data.truncate(self.offsets[length] as usize);
-        without_those_from(&mut self.nulls, length);
-    }
-
-    pub(crate) fn finish(&mut self) -> Array {
-        let length = self.count();
-        let offsets = taken(&mut self.offsets);
-        self.offsets.push(0);
-        let data = taken(&mut self.data);
-        Array::new(length, &taken(&mut self.nulls), vec![Buffer::of(offsets), Buffer::of(data)], vec![])
-    }
-}
-
-/// Takes all elements out of a vector, and leaves room for as many.
-pub(crate) fn taken<T>(elements: &mut Vec<T>) -> Vec<T> {
-    let room = Vec::with_capacity(elements.len());
-    std::mem::replace(elements, room)
-}
-
-/// Removes the places from `length` on; `places` ascend.
-pub(crate) fn without_those_from(places: &mut Vec<u32>, length: usize) {
-    while places.last().is_some_and(|place| *place as usize >= length) {
-        places.pop();
-    }
-}
+/// So many keys of a map are compared with each other; more are sorted first.
+const FEW: usize = 16;
 
 /// A column of the table, or of a list's elements, a map's items, a struct's field.
 pub enum Column {
@@ -164,8 +32,16 @@ pub enum Column {
     Float64(Fixed<f64>),
     /// decimal, with precision and scale
     Decimal(Fixed<i128>, u32, u32),
+    /// decimal from its unscaled number as bytes in base64
+    Unscaled(Box<Unscaled>),
+    /// A type whose values may be in quotes, or empty strings
+    Loose(Box<Loose>),
+    /// Any type, of which only nulls are accepted
+    Never(Box<Column>),
     /// string
     Text(Texts),
+    /// string, which also takes the characters of any other JSON value
+    Json(Texts),
     /// binary
     Binary(Texts),
     /// date
@@ -192,7 +68,10 @@ macro_rules! each {
             Column::Float32($inner) => $do,
             Column::Float64($inner) => $do,
             Column::Decimal($inner, _, _) => $do,
-            Column::Text($inner) => $do,
+            Column::Unscaled($inner) => $do,
+            Column::Loose($inner) => $do,
+            Column::Never($inner) => $do,
+            Column::Text($inner) | Column::Json($inner) => $do,
             Column::Binary($inner) => $do,
             Column::Date($inner) => $do,
             Column::Moment($inner) => $do,
@@ -222,7 +101,7 @@ impl Column {
                     return Ok(());
                 }
             }
-            Column::Text(column) => {
+            Column::Text(column) | Column::Json(column) => {
                 if let Some((bytes, size)) = cursor.short_string() {
                     column.push_first(bytes, size);
                     return Ok(());
@@ -243,6 +122,15 @@ impl Column {
             Column::Int32(column) => column.push(cursor.integer(1 << 31)? as i32),
             Column::Int64(column) => column.push(cursor.integer(1 << 63)?),
             Column::Text(column) => column.push(cursor.string(&mut context.scratch)?),
+            Column::Json(column) => match cursor.peek() {
+                b'"' => column.push(cursor.string(&mut context.scratch)?),
+                _ => {
+                    let start = cursor.at;
+                    cursor.skip(depth)?;
+                    column.push(cursor.text.get(start..cursor.at).ok_or(Doubt)?);
+                    context.changed.json += 1;
+                }
+            },
             Column::Float64(column) => column.push(cursor.double()?),
             Column::Moment(column) => column.take(cursor, context)?,
             Column::Int16(column) => column.push(cursor.integer(1 << 15)? as i16),
@@ -258,6 +146,9 @@ impl Column {
             } else {
                 cursor.decimal(*precision, *scale)?
             }),
+            Column::Unscaled(column) => column.take(cursor, context)?,
+            Column::Loose(column) => column.take(cursor, context, depth)?,
+            Column::Never(_) => return Err(Doubt),
             Column::Date(column) => column.push(times::date(cursor.string(&mut context.scratch)?)?),
             Column::Binary(column) => column.push_base64(cursor.string(&mut context.scratch)?)?,
             Column::List(column) => column.take(cursor, context, depth)?,
@@ -289,6 +180,7 @@ impl Column {
     pub fn each_moments(&mut self, visit: &mut dyn FnMut(&mut Moments)) {
         match self {
             Column::Moment(column) => visit(column),
+            Column::Loose(column) => column.inner.each_moments(visit),
             Column::List(column) => column.element.each_moments(visit),
             Column::Map(column) => column.item.each_moments(visit),
             Column::Struct(column) => column.fields.iter_mut().for_each(|field| field.each_moments(visit)),
@@ -304,4 +196,259 @@ fn finish_bits(column: &mut Fixed<bool>) -> Array {
         bits[place / 8] |= u8::from(*value) << (place % 8);
     }
     Array::new(values.len(), &taken(&mut column.nulls), vec![Buffer::of(bits)], vec![])
+}
+
+/// Offsets of lists or maps: where the children of each begin and end, and which of them are null.
+struct Ends {
+    offsets: Vec<i32>,
+    nulls: Vec<u32>,
+}
+
+impl Ends {
+    fn new() -> Self {
+        Ends { offsets: vec![0], nulls: vec![] }
+    }
+
+    fn last(&self) -> usize {
+        self.offsets[self.offsets.len() - 1] as usize
+    }
+
+    fn push(&mut self, end: usize) -> Parsed<()> {
+        self.offsets.push(i32::try_from(end).map_err(|_| Doubt)?);
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        self.nulls.push(self.offsets.len() as u32 - 1);
+        self.offsets.push(self.last() as i32);
+    }
+
+    /// Keeps the first `length` lists; returns how many children these have.
+    fn truncate(&mut self, length: usize) -> usize {
+        self.offsets.truncate(length + 1);
+        without_those_from(&mut self.nulls, length);
+        self.last()
+    }
+
+    fn finish(&mut self, children: Array) -> Array {
+        let offsets = taken(&mut self.offsets);
+        self.offsets.push(0);
+        Array::new(offsets.len() - 1, &taken(&mut self.nulls), vec![Buffer::of(offsets)], vec![children])
+    }
+}
+
+/// A column that also takes its values in quotes, or NULL for an empty string.
+pub struct Loose {
+    /// The values
+    pub inner: Column,
+    quoted: bool,
+    empty: bool,
+}
+
+impl Loose {
+    /// Makes an empty column.
+    pub fn new(inner: Column, quoted: bool, empty: bool) -> Self {
+        Loose { inner, quoted, empty }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        let after = if cursor.peek() == b'"' { cursor.text.get(cursor.at + 1) } else { None };
+        match after {
+            Some(b'"') if self.empty => {
+                cursor.at += 2;
+                self.inner.push_null();
+                context.changed.empty += 1;
+                Ok(())
+            }
+            Some(b'-' | b'0'..=b'9' | b't' | b'f') if self.quoted => {
+                cursor.at += 1;
+                self.inner.take(cursor, context, depth)?;
+                context.changed.quoted += 1;
+                cursor.expect(b'"')
+            }
+            _ => self.inner.take(cursor, context, depth),
+        }
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.inner.push_null();
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.inner.truncate(length);
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        self.inner.finish()
+    }
+}
+
+/// array<element>
+pub struct List {
+    ends: Ends,
+    /// Elements of all arrays
+    pub element: Column,
+}
+
+impl List {
+    /// Makes an empty column.
+    pub fn new(element: Column) -> Self {
+        List { ends: Ends::new(), element }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        open(cursor, b'[', depth)?;
+        let mut end = self.ends.last() as i32;
+        if !cursor.eat(b']') {
+            loop {
+                self.element.take(cursor, context, depth + 1)?;
+                end += 1;
+                if !another(cursor, b']')? {
+                    break;
+                }
+            }
+        }
+        self.ends.offsets.push(end);
+        Ok(())
+    }
+
+    /// Makes an array of the last `elements` values of `element`.
+    pub(crate) fn close(&mut self, elements: usize) -> Parsed<()> {
+        self.ends.push(self.ends.last() + elements)
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.ends.push_null();
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.element.truncate(self.ends.truncate(length));
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let elements = self.element.finish();
+        self.ends.finish(elements)
+    }
+}
+
+/// map<string,item>
+pub struct Map {
+    ends: Ends,
+    /// Keys of all maps
+    pub(crate) keys: Texts,
+    /// Items of all maps
+    pub item: Column,
+}
+
+impl Map {
+    /// Makes an empty column.
+    pub fn new(item: Column) -> Self {
+        Map { ends: Ends::new(), keys: Texts::default(), item }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        open(cursor, b'{', depth)?;
+        if !cursor.eat(b'}') {
+            loop {
+                self.keys.push(cursor.string(&mut context.scratch)?);
+                cursor.colon()?;
+                self.item.take(cursor, context, depth + 1)?;
+                if !another(cursor, b'}')? {
+                    break;
+                }
+            }
+        }
+        self.close()
+    }
+
+    /// Makes a map of what was appended to `keys` and `item` since the last one; Doubt if a key repeats.
+    pub(crate) fn close(&mut self) -> Parsed<()> {
+        self.distinct()?;
+        self.ends.push(self.keys.count())
+    }
+
+    /// Returns Doubt if a key repeats in the map that is not closed yet.
+    fn distinct(&self) -> Parsed<()> {
+        let new = self.ends.last()..self.keys.count();
+        let twice = if new.len() <= FEW {
+            new.clone().any(|one| (new.start..one).any(|other| self.keys.get(one) == self.keys.get(other)))
+        } else {
+            let mut sorted: Vec<&[u8]> = new.map(|at| self.keys.get(at)).collect();
+            sorted.sort_unstable();
+            sorted.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if twice {
+            return Err(Doubt);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.ends.push_null();
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        let children = self.ends.truncate(length);
+        self.keys.truncate(children);
+        self.item.truncate(children);
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let length = self.keys.count();
+        let entries = Array::new(length, &[], vec![], vec![self.keys.finish(), self.item.finish()]);
+        self.ends.finish(entries)
+    }
+}
+
+/// struct<fields>
+pub struct Struct {
+    length: usize,
+    nulls: Vec<u32>,
+    keys: Keys,
+    /// In the order of the type
+    pub fields: Vec<Column>,
+}
+
+impl Struct {
+    /// Makes an empty column; `keys` must have a slot for each field.
+    pub fn new(keys: Keys, fields: Vec<Column>) -> Self {
+        Struct { length: 0, nulls: vec![], keys, fields }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        let fields = &mut self.fields;
+        members(cursor, &mut self.keys, context, depth, |cursor, context, slot| fields[slot].take(cursor, context, depth + 1))?;
+        if self.keys.filled < self.fields.len() {
+            for (slot, field) in self.fields.iter_mut().enumerate() {
+                if !self.keys.has(slot) {
+                    field.push_null();
+                }
+            }
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// Makes a struct of the last value of each of `fields`.
+    pub(crate) fn close(&mut self) {
+        self.length += 1;
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.nulls.push(self.length as u32);
+        self.length += 1;
+        self.fields.iter_mut().for_each(Column::push_null);
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = length;
+        without_those_from(&mut self.nulls, length);
+        self.fields.iter_mut().for_each(|field| field.truncate(length));
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let fields = self.fields.iter_mut().map(Column::finish).collect();
+        let length = std::mem::take(&mut self.length);
+        Array::new(length, &taken(&mut self.nulls), vec![], fields)
+    }
 }

@@ -289,9 +289,7 @@ impl<'a> Cursor<'a> {
                 b't' => self.literal(b"true")?,
                 b'f' => self.literal(b"false")?,
                 b'n' => self.literal(b"null")?,
-                _ => {
-                    self.number()?;
-                }
+                _ => self.skip_number()?,
             }
             loop {
                 if open == depth {

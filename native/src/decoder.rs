@@ -1,9 +1,10 @@
 //! Batches of JSON messages to the columns of a table.
 
-use crate::columns::{Column, Context};
+use crate::brackets::members;
+use crate::columns::Column;
+use crate::context::Context;
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::keys::Keys;
-use crate::nested::members;
 use crate::rows::{Batches, Rows};
 
 /// An object on the way to the columns' values: the message itself, or an object on a path.
@@ -43,7 +44,7 @@ pub struct Decoder {
 impl Decoder {
     /// `columns`: empty; each of them must be the target of exactly one value below `root`.
     pub fn new(columns: Vec<Column>, root: Node, utc: bool) -> Self {
-        Decoder { root, context: Context { scratch: vec![], utc }, rows: Rows::new(columns) }
+        Decoder { root, context: Context { scratch: vec![], utc, changed: Default::default() }, rows: Rows::new(columns) }
     }
 }
 
@@ -62,12 +63,22 @@ impl Batches for Decoder {
                 Some(text) => text.is_char_boundary(place.start - first) && text.is_char_boundary(place.end - first),
                 None => std::str::from_utf8(&data[place.clone()]).is_ok(),
             };
-            sound && row(root, &data[place], rows, context).is_ok()
+            let changed = context.changed;
+            let sound = sound && row(root, &data[place], rows, context).is_ok();
+            if !sound {
+                context.changed = changed;
+            }
+            sound
         })
     }
 
     fn passed_keys(&self, met: usize) -> (Vec<String>, usize) {
         self.root.keys.passed(met)
+    }
+
+    fn changed(&mut self) -> Vec<(&'static str, u64)> {
+        let changed = std::mem::take(&mut self.context.changed);
+        vec![("json", changed.json), ("quoted", changed.quoted), ("empty", changed.empty)]
     }
 }
 
@@ -122,9 +133,9 @@ fn fill(node: &mut Node, cursor: &mut Cursor, rows: &mut Rows, context: &mut Con
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::{Fixed, Texts};
+    use crate::arrays::{Fixed, Texts};
+    use crate::columns::{List, Map, Struct};
     use crate::moments::{Form, Moments};
-    use crate::nested::{List, Map, Struct};
 
     const NAMES: [&str; 9] = ["i", "s", "x", "m", "t", "b", "l", "o", "k"];
 

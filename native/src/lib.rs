@@ -5,22 +5,25 @@
 //! schema. avro/rows.rs encodes the rows of Avro files. fetch/ reads Kafka.
 
 pub mod array;
+pub mod arrays;
 #[cfg(feature = "python")]
 mod arrow;
 pub mod avro;
 pub mod base64;
+pub mod brackets;
 pub mod bytes;
 pub mod columns;
+pub mod context;
 pub mod cursor;
 pub mod decoder;
 pub mod fetch;
 #[cfg(feature = "python")]
 mod imported;
 pub mod keys;
+pub mod marks;
 #[cfg(feature = "python")]
 mod messages;
 pub mod moments;
-pub mod nested;
 pub mod numbers;
 #[cfg(feature = "python")]
 mod plan;
@@ -29,6 +32,7 @@ pub mod protobuf;
 mod python;
 pub mod rows;
 pub mod times;
+pub mod unscaled;
 pub mod view;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};

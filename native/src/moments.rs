@@ -1,7 +1,8 @@
 //! Columns of timestamps and epoch numbers, in microseconds; the caller converts instants to the table's zone.
 
 use crate::array::Array;
-use crate::columns::{taken, without_those_from, Context, Fixed};
+use crate::arrays::{taken, without_those_from, Fixed};
+use crate::context::Context;
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::times::{timestamp, DAY, EARLIEST, LATEST};
 
@@ -17,6 +18,8 @@ pub enum Form {
         divisor: i64,
         /// Whether it is a column of dates
         days: bool,
+        /// Whether the number is an instant; otherwise it is a wall clock
+        instant: bool,
     },
 }
 
@@ -38,13 +41,13 @@ impl Moments {
     pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context) -> Parsed<()> {
         let (micros, instant) = match self.form {
             Form::Text => timestamp(cursor.string(&mut context.scratch)?)?,
-            Form::Epoch { factor, divisor, days } => {
+            Form::Epoch { factor, divisor, days, instant } => {
                 let scaled = i128::from(cursor.integer(1 << 63)?) * i128::from(factor);
                 let divisor = i128::from(divisor);
                 if !days && scaled % divisor != 0 {
                     return Err(Doubt);
                 }
-                (i64::try_from(scaled.div_euclid(divisor)).map_err(|_| Doubt)?, true)
+                (i64::try_from(scaled.div_euclid(divisor)).map_err(|_| Doubt)?, instant)
             }
         };
         self.push(micros, instant, context.utc)

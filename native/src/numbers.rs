@@ -157,6 +157,45 @@ impl<'a> Cursor<'a> {
         Ok(Number { negative, whole, complete, mantissa, exponent, start })
     }
 
+    /// Moves past any number of JSON's grammar.
+    #[inline]
+    pub fn skip_number(&mut self) -> Parsed<()> {
+        self.eat(b'-');
+        if !self.eat(b'0') {
+            self.some_digits()?;
+        }
+        if self.eat(b'.') {
+            self.some_digits()?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if !self.eat(b'-') {
+                self.eat(b'+');
+            }
+            self.some_digits()?;
+        }
+        Ok(())
+    }
+
+    /// Moves past at least one digit.
+    #[inline(always)]
+    fn some_digits(&mut self) -> Parsed<()> {
+        let start = self.at;
+        while let Some(word) = self.word(self.at) {
+            let some = leading_digits(word);
+            self.at += some as usize;
+            if some < 8 {
+                return if self.at > start { Ok(()) } else { Err(Doubt) };
+            }
+        }
+        self.past_digits();
+        if self.at > start {
+            Ok(())
+        } else {
+            Err(Doubt)
+        }
+    }
+
     #[inline(always)]
     fn past_digits(&mut self) -> usize {
         let before = self.at;
@@ -274,6 +313,23 @@ pub fn decimal_of(text: &[u8], precision: u32, scale: u32) -> Parsed<i128> {
         return Err(Doubt);
     }
     scaled(negative, mantissa, exponent, precision, scale)
+}
+
+/// Returns a big-endian number. Bytes before the last 16 may only repeat its sign.
+pub(crate) fn unscaled(bytes: &[u8]) -> Parsed<i128> {
+    let negative = bytes.first().ok_or(Doubt)? & 0x80 != 0;
+    let sign = if negative { 0xff } else { 0 };
+    let (head, tail) = bytes.split_at(bytes.len().saturating_sub(16));
+    if head.iter().any(|byte| *byte != sign) || tail[0] & 0x80 != sign & 0x80 {
+        return Err(Doubt);
+    }
+    Ok(tail.iter().fold(if negative { -1 } else { 0 }, |number, byte| number << 8 | i128::from(*byte)))
+}
+
+/// Returns a big-endian number times 10^exponent as an unscaled decimal.
+pub fn decimal_of_octets(octets: &[u8], exponent: i32, precision: u32, scale: u32) -> Parsed<i128> {
+    let number = unscaled(octets)?;
+    scaled(number < 0, number.unsigned_abs(), exponent, precision, scale)
 }
 
 /// Returns the number times 10^scale; Doubt if that is no integer, or has more than `precision` digits (at most 38).

@@ -1,18 +1,20 @@
 //! What Python passes for a table: each column's type, and the tree of keys that lead to the columns' values.
 //!
-//! A type is a word (`bigint`), or a tuple of a word and its parameters: `("decimal", 5, 2)`, `("array", element)`,
-//! `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days)`. A tree is a pair: the numbers of
+//! A type is a word (`bigint`; `json` is a string that takes any JSON value), or a tuple of a word and its parameters:
+//! `("decimal", 5, 2)`, `("array", element)`, `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days, instant)`,
+//! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, quoted, empty)`. A tree is a pair: the numbers of
 //! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in lower case.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::columns::{Column, Fixed, Texts};
+use crate::arrays::{Fixed, Texts};
+use crate::columns::{Column, List, Loose, Map, Struct};
 use crate::decoder::{Node, Target};
 use crate::keys::Keys;
 use crate::moments::{Form, Moments};
-use crate::nested::{List, Map, Struct};
+use crate::unscaled::{Unscaled, MOST_SCALE};
 
 /// Returns an empty column of a type.
 pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
@@ -22,17 +24,28 @@ pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
     match parts.get_item(0)?.extract::<String>()?.as_str() {
         "decimal" => {
             let (_, precision, scale): (String, u32, u32) = plan.extract()?;
-            if !(1..=38).contains(&precision) || scale > precision {
-                return Err(PyValueError::new_err(format!("no such decimal: ({precision},{scale})")));
-            }
+            check_decimal(precision, scale)?;
             Ok(Column::Decimal(Fixed::default(), precision, scale))
         }
+        "unscaled" => {
+            let (_, precision, scale, from): (String, u32, u32, i32) = plan.extract()?;
+            check_decimal(precision, scale)?;
+            if !(-MOST_SCALE..=MOST_SCALE).contains(&from) {
+                return Err(PyValueError::new_err(format!("no such scale: {from}")));
+            }
+            Ok(Column::Unscaled(Box::new(Unscaled::new(precision, scale, from))))
+        }
+        "never" => Ok(Column::Never(Box::new(column(&parts.get_item(1)?, any_case)?))),
+        "loose" => {
+            let (_, inner, quoted, empty): (String, Bound<'_, PyAny>, bool, bool) = plan.extract()?;
+            Ok(Column::Loose(Box::new(Loose::new(column(&inner, any_case)?, quoted, empty))))
+        }
         "epoch" => {
-            let (_, factor, divisor, days): (String, i64, i64, bool) = plan.extract()?;
+            let (_, factor, divisor, days, instant): (String, i64, i64, bool, bool) = plan.extract()?;
             if factor < 1 || divisor < 1 {
                 return Err(PyValueError::new_err("an epoch number's factor and divisor are positive"));
             }
-            Ok(Column::Moment(Moments::new(Form::Epoch { factor, divisor, days })))
+            Ok(Column::Moment(Moments::new(Form::Epoch { factor, divisor, days, instant })))
         }
         "array" => Ok(Column::List(Box::new(List::new(column(&parts.get_item(1)?, any_case)?)))),
         "map" => Ok(Column::Map(Box::new(Map::new(column(&parts.get_item(1)?, any_case)?)))),
@@ -46,6 +59,13 @@ pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
     }
 }
 
+fn check_decimal(precision: u32, scale: u32) -> PyResult<()> {
+    if !(1..=38).contains(&precision) || scale > precision {
+        return Err(PyValueError::new_err(format!("no such decimal: ({precision},{scale})")));
+    }
+    Ok(())
+}
+
 fn simple(word: &str) -> PyResult<Column> {
     Ok(match word {
         "boolean" => Column::Boolean(Fixed::default()),
@@ -56,6 +76,7 @@ fn simple(word: &str) -> PyResult<Column> {
         "float" => Column::Float32(Fixed::default()),
         "double" => Column::Float64(Fixed::default()),
         "string" => Column::Text(Texts::default()),
+        "json" => Column::Json(Texts::default()),
         "binary" => Column::Binary(Texts::default()),
         "date" => Column::Date(Fixed::default()),
         "timestamp" => Column::Moment(Moments::new(Form::Text)),

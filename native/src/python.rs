@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::columns::Column;
 use crate::rows::Batches;
-use crate::{arrow, avro, decoder, fetch, guarded, imported, messages, plan, protobuf, Panicked};
+use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, plan, protobuf, Panicked};
 
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 4;
+const INTERFACE: u32 = 7;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
@@ -39,6 +39,11 @@ impl BatchDecoder {
     /// Returns the keys that no column takes, beginning with key number `met`, and how many keys were met in all.
     fn passed_keys(&mut self, met: usize) -> PyResult<(Vec<String>, usize)> {
         Ok(guarded(&mut self.inner, |decoder| decoder.passed_keys(met))?)
+    }
+
+    /// Returns how many values leeway changed since the last call, by kind.
+    fn changed(&mut self) -> PyResult<Vec<(&'static str, u64)>> {
+        Ok(guarded(&mut self.inner, |decoder| decoder.changed())?)
     }
 
     /// Takes the rows that were read last, as the capsule of an Arrow struct array whose children are the columns.
@@ -101,6 +106,14 @@ fn values_and_times<'py>(
     Ok((arrow::capsule(values, list.py())?, arrow::capsule(times, list.py())?))
 }
 
+/// Returns a byte for each message of an Arrow array: 1 if it may hold a schema of Kafka Connect (marks.rs).
+#[pyfunction]
+fn may_hold_schema<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let marks =
+        arrow::with_messages(values, |offsets, data| guarded(&mut Some(()), |()| marks::may_hold_schema(offsets, data)))??;
+    Ok(PyBytes::new(values.py(), &marks))
+}
+
 /// Encodes rows of a record batch as Avro (avro/rows.rs), from row `start` until there are `enough` bytes.
 ///
 /// Returns how many rows, and their bytes.
@@ -124,6 +137,7 @@ fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
     module.add_function(wrap_pyfunction!(avro_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(may_hold_schema, module)?)?;
     module.add_function(wrap_pyfunction!(json_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(avro_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(protobuf_decoder, module)?)?;

@@ -18,6 +18,11 @@ pub trait Batches: Send + Sync {
     fn passed_keys(&self, _met: usize) -> (Vec<String>, usize) {
         (vec![], 0)
     }
+
+    /// Returns how many values of the messages that became rows leeway changed since the last call, by kind.
+    fn changed(&mut self) -> Vec<(&'static str, u64)> {
+        vec![]
+    }
 }
 
 /// Rows of a batch. Between messages every column has `count` values; a message that is being read may have added one.

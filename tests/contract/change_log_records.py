@@ -150,15 +150,16 @@ RECORDS = [
 
 # (name, log, record, code of the dead letter)
 REFUSED: list[tuple[str, ChangeLog, Any, str]] = [
-    (
-        "message of logical decoding",
-        ChangeLog.DEBEZIUM,
-        debezium("m", None, None, _POSTGRES),
-        "change_log.op",
-    ),
     ("an unknown operation", ChangeLog.DEBEZIUM, debezium("x", None, ROW, _POSTGRES), "change_log.op"),
     ("a row without envelope", ChangeLog.DEBEZIUM, ROW, "change_log.op"),
-    ("transaction metadata", ChangeLog.DEBEZIUM, {"status": "BEGIN", "id": "571:53195829"}, "change_log.op"),
+    ("a row of the key of a heartbeat and more", ChangeLog.DEBEZIUM, {"ts_ms": 1, "id": 2}, "change_log.op"),
+    ("a row with a status and an id", ChangeLog.DEBEZIUM, {"status": "OPEN", "id": "1"}, "change_log.op"),
+    (
+        "a row of more than a transaction",
+        ChangeLog.DEBEZIUM,
+        {"status": "END", "id": "1", "total": "1.00"},
+        "change_log.op",
+    ),
     (
         "an update without its row",
         ChangeLog.DEBEZIUM,
@@ -168,14 +169,82 @@ REFUSED: list[tuple[str, ChangeLog, Any, str]] = [
     ("an image that is no object", ChangeLog.DEBEZIUM, debezium("c", None, 5, _POSTGRES), "json.type"),
     ("a wrong value", ChangeLog.DEBEZIUM, debezium("c", None, {"id": "x"}, _POSTGRES), "json.type"),
     ("a wrong value before", ChangeLog.DEBEZIUM, debezium("d", {"id": "x"}, None, _POSTGRES), "json.type"),
+    ("maxwell's unknown type", ChangeLog.MAXWELL, {"type": "table-check", "ts": 1}, "change_log.op"),
     (
-        "maxwell's end of a bootstrap",
+        "a mark of maxwell with a row",
         ChangeLog.MAXWELL,
-        {"type": "bootstrap-complete", "ts": 1, "data": {}},
+        {"type": "bootstrap-start", "ts": 1, "data": ROW},
         "change_log.op",
     ),
     ("maxwell without data", ChangeLog.MAXWELL, {"type": "insert", "ts": 1}, "change_log.row"),
     ("a time beyond all", ChangeLog.MAXWELL, {"type": "insert", "ts": 2**62, "data": ROW}, "change_log.time"),
+]
+
+_SCHEMA_CHANGE = {
+    "source": _MYSQL,
+    "ts_ms": 1_465_581_029_100,
+    "databaseName": "inventory",
+    "schemaName": None,
+    "tableChanges": [],
+}
+_MAXWELL_DDL = {"database": "shop", "table": "customers", "ts": 1_477_053_217_000, "def": {"columns": []}}
+
+# (name, log, record, kind of the mark)
+MARKS: list[tuple[str, ChangeLog, Any, str]] = [
+    ("a heartbeat", ChangeLog.DEBEZIUM, {"ts_ms": 1_559_033_904_863}, "heartbeat"),
+    ("a heartbeat with finer times", ChangeLog.DEBEZIUM, {"ts_ms": 1, "ts_us": 1_000}, "heartbeat"),
+    ("a message", ChangeLog.DEBEZIUM, debezium("m", None, None, _POSTGRES) | {"message": {}}, "message"),
+    ("an old begin", ChangeLog.DEBEZIUM, {"status": "BEGIN", "id": "571:53195829"}, "transaction"),
+    (
+        "an end",
+        ChangeLog.DEBEZIUM,
+        {
+            "status": "END",
+            "id": "571:53195829",
+            "ts_ms": 1_486_500_577_691,
+            "event_count": 2,
+            "data_collections": [{"data_collection": "s1.a", "event_count": 2}],
+        },
+        "transaction",
+    ),
+    (
+        "a change of the schema",
+        ChangeLog.DEBEZIUM,
+        _SCHEMA_CHANGE | {"ddl": "ALTER TABLE c ADD x INT"},
+        "schema_change",
+    ),
+    ("a dropped table", ChangeLog.DEBEZIUM, _SCHEMA_CHANGE | {"ddl": "DROP TABLE `c`"}, "removal"),
+    (
+        "maxwell's start of a bootstrap",
+        ChangeLog.MAXWELL,
+        {"type": "bootstrap-start", "ts": 1, "data": {}},
+        "bootstrap",
+    ),
+    (
+        "maxwell's end of a bootstrap",
+        ChangeLog.MAXWELL,
+        {"type": "bootstrap-complete", "ts": 1, "data": {}},
+        "bootstrap",
+    ),
+    ("maxwell's heartbeat", ChangeLog.MAXWELL, {"type": "heartbeat", "ts": 1, "data": {}}, "heartbeat"),
+    (
+        "maxwell's alter",
+        ChangeLog.MAXWELL,
+        _MAXWELL_DDL | {"type": "table-alter", "sql": "alter table customers add x int"},
+        "schema_change",
+    ),
+    (
+        "maxwell's partitions",
+        ChangeLog.MAXWELL,
+        _MAXWELL_DDL | {"type": "table-alter", "sql": "ALTER TABLE c\nTRUNCATE PARTITION p0"},
+        "removal",
+    ),
+    (
+        "maxwell's drop",
+        ChangeLog.MAXWELL,
+        _MAXWELL_DDL | {"type": "table-drop", "sql": "drop table customers"},
+        "removal",
+    ),
 ]
 
 

@@ -17,6 +17,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from kafka2hive.config.keys.columns import STRICT, Leeway
+
 
 class No(Exception):
     """Refused."""
@@ -30,8 +32,9 @@ def _refuse(_: str) -> Any:
     raise No
 
 
-Sources = dict[str, tuple[tuple[str, ...], str | None]]
-"""Column name: the keys that lead to its value, and the unit of an epoch number."""
+Sources = dict[str, tuple[tuple[str, ...], str | None] | tuple[tuple[str, ...], str | None, Leeway]]
+"""Column name: the keys that lead to its value, the unit of an epoch number, and leeway for a column that takes any value."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def reference(
@@ -50,7 +53,15 @@ def reference(
         _walk(document, 1)
         if sources is None:
             return _members(document, {field.name: field.type for field in schema}, zone, any_case)
-        return {f.name: _at(document, *sources[f.name], f.type, zone, any_case) for f in schema}
+        row = {}
+        for field in schema:
+            keys, unit, *leeway = sources[field.name]
+            row[field.name] = (
+                _as_text(text.strip(" \t\r\n"), keys, any_case)
+                if leeway and leeway[0].json == "text"
+                else _at(document, keys, unit, field.type, zone, any_case, *leeway)
+            )
+        return row
     except (No, ValueError, OverflowError, RecursionError):
         return None
 
@@ -79,7 +90,15 @@ def _same(wanted: str, found: str, any_case: bool) -> bool:
     return wanted.lower() == found.lower()
 
 
-def _at(value: Any, keys: Any, unit: str | None, dtype: pa.DataType, zone: str, any_case: bool) -> Any:
+def _at(
+    value: Any,
+    keys: Any,
+    unit: str | None,
+    dtype: pa.DataType,
+    zone: str,
+    any_case: bool,
+    leeway: Leeway = STRICT,
+) -> Any:
     """What stands at the end of a path: nothing where an object on the way is missing or null."""
     for key in keys:
         if value is None:
@@ -90,6 +109,13 @@ def _at(value: Any, keys: Any, unit: str | None, dtype: pa.DataType, zone: str, 
         if len(found) > 1:
             raise No
         value = found[0] if found else None
+    if isinstance(value, str) and not isinstance(value, Number):
+        if value == "" and leeway.empty == "null":
+            return None
+        if leeway.quoted == "accept":
+            words = {"true": True, "false": False}
+            number = re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", value)
+            value = Number(value) if number else words.get(value, value)
     if unit is None or value is None:
         return _value(value, dtype, zone, any_case)
     if not isinstance(value, Number) or not re.fullmatch(r"-?[0-9]{1,19}", value):
@@ -101,6 +127,40 @@ def _at(value: Any, keys: Any, unit: str | None, dtype: pa.DataType, zone: str, 
     instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros.__floor__())
     there = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
     return there.date() if pa.types.is_date(dtype) else there
+
+
+def _as_text(text: str, keys: tuple[str, ...], any_case: bool) -> str | None:
+    """The value at the end of a path: a string itself, any other value as its characters in `text`, an object."""
+    for key in keys:
+        if text == "null":
+            return None
+        if not text.startswith("{"):
+            raise No
+        found = [value for name, value in _as_written(text) if _same(key, name, any_case)]
+        if len(found) > 1:
+            raise No
+        if not found:
+            return None
+        text = found[0]
+    return None if text == "null" else json.loads(text) if text.startswith('"') else text
+
+
+def _as_written(text: str) -> list[tuple[str, str]]:
+    """The members of an object, each value as its characters."""
+    members, depth, names = [], 0, True
+    name, first, last = "", -1, 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if depth == 1 and mark in (",", "}"):
+            members += [(json.loads(name), text[first:last])] if name else []
+            name, first, names = "", -1, True
+        elif depth == 1 and names:
+            name, names = (name, False) if mark == ":" else (mark, True)
+        elif depth >= 1:
+            first = token.start() if first < 0 else first
+        depth += (mark in ("{", "[")) - (mark in ("}", "]"))
+        last = token.end()
+    return members
 
 
 def _members(pairs: Any, types: dict[str, pa.DataType], zone: str, any_case: bool) -> dict[str, Any]:

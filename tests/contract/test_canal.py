@@ -74,6 +74,22 @@ def flat(kind: str | None, data: Any, **more: Any) -> dict[str, Any]:
     }
 
 
+WATERMARK = {
+    "id": 0,
+    "database": "",
+    "table": "",
+    "pkNames": None,
+    "isDdl": False,
+    "type": "TIDB_WATERMARK",
+    "es": 1_640_007_049_196,
+    "ts": 1_640_007_050_284,
+    "sql": "",
+    "sqlType": None,
+    "mysqlType": None,
+    "data": None,
+    "old": None,
+    "_tidb": {"watermarkTs": 429_918_007_904_436_226},
+}
 CASES: list[tuple[str, dict[str, Any], Any]] = [
     ("insert", flat("INSERT", [ROW]), (*SAME, "c", TS, None)),
     ("update", flat("UPDATE", [ROW]), (*SAME, "u", TS, None)),
@@ -82,8 +98,12 @@ CASES: list[tuple[str, dict[str, Any], Any]] = [
     ("truncate", flat("TRUNCATE", None), (*[None] * 6, "t", TS, None)),
     ("truncate with data", flat("TRUNCATE", [ROW, ROW]), (*[None] * 6, "t", TS, None)),
     ("no time", flat("DELETE", [ROW], ts=None), (*SAME, "d", None, None)),
-    ("alter", flat("ALTER", None, sql="alter table customers add x int"), "change_log.op"),
-    ("query", flat("QUERY", None), "change_log.op"),
+    ("alter", flat("ALTER", None, sql="alter table customers add x int"), []),
+    ("query", flat("QUERY", None, sql="create database x"), []),
+    ("TiCDC's watermark", WATERMARK, []),
+    ("a statement that is none of DDL", flat("QUERY", None, isDdl=False), "change_log.op"),
+    ("a watermark with a row", WATERMARK | {"data": [ROW]}, "change_log.op"),
+    ("an unknown type", flat("FLASHBACK", None), "change_log.op"),
     ("no operation", flat(None, [ROW]), "change_log.op"),
     ("a row without envelope", ROW, "change_log.op"),
     (
@@ -111,7 +131,7 @@ def decoder(way: str) -> CanalDecoder:
 
 
 def outcomes(made: Decoder, records: list[Any]) -> list[Any]:
-    """Return for each record its row (of several a list), or the reason's code."""
+    """Return for each record its row (of several or none a list), or the reason's code."""
     found = outcomes_of(made, [json.dumps(r).encode() for r in records])
     rows = [one if isinstance(one, Reason) else list(map(tuple, one)) for one in found]
     return [one.code if isinstance(one, Reason) else one[0] if len(one) == 1 else one for one in rows]

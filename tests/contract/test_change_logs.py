@@ -19,7 +19,16 @@ from kafka2hive.decode.contract.sources import Source
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.plugins import Decoded
-from tests.contract.change_log_records import BEFORE, RECORDS, REFUSED, ROW, Recorded, debezium, with_schema
+from tests.contract.change_log_records import (
+    BEFORE,
+    MARKS,
+    RECORDS,
+    REFUSED,
+    ROW,
+    Recorded,
+    debezium,
+    with_schema,
+)
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.harness.reasons import texts_of
 
@@ -37,7 +46,9 @@ def _decode(decoder: ChangeLogDecoder, *records: Any) -> Decoded:
     values = [r if isinstance(r, bytes) else json.dumps(r).encode() for r in records]
     decoded = decoder.decode(pa.array(values, pa.binary()))
     decoded.rows.validate(full=True)
-    assert sorted([*decoded.accepted.to_pylist(), *decoded.rejected.to_pylist()]) == list(range(len(records)))
+    skipped = [] if decoded.without_rows is None else decoded.without_rows.to_pylist()
+    every = sorted([*decoded.accepted.to_pylist(), *decoded.rejected.to_pylist(), *skipped])
+    assert every == list(range(len(records))) and skipped == sorted(skipped)
     assert decoded.rows.schema == decoder.schema and len(decoded.rows) == len(decoded.accepted)
     return decoded
 
@@ -76,7 +87,8 @@ def test_what_is_no_change_is_refused_with_a_reason(way: str, log: ChangeLog, re
 @pytest.mark.parametrize("log", ENVELOPES)
 def test_whatever_comes_together_stays_in_order_and_is_the_same_as_alone(way: str, log: ChangeLog) -> None:
     draw = random.Random(12)
-    of_log = [r.record for r in RECORDS if r.log is log] + [r for _, of, r, _ in REFUSED if of is log]
+    others = [r for _, of, r, _ in (*REFUSED, *MARKS) if of is log]
+    of_log = [r.record for r in RECORDS if r.log is log] + others
     alone = {json.dumps(r): _outcome(_decode(_decoder(way, log), r)) for r in of_log}
     decoder = _decoder(way, log)
     for _ in range(30):
@@ -94,7 +106,7 @@ def test_whatever_comes_together_stays_in_order_and_is_the_same_as_alone(way: st
 
 
 def _outcome(decoded: Decoded) -> Any:
-    return (decoded.rows.to_pylist() or texts_of(decoded.reasons))[0]
+    return (decoded.rows.to_pylist() or texts_of(decoded.reasons) or [None])[0]
 
 
 def _code(outcome: Any) -> Any:

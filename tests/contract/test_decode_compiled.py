@@ -22,7 +22,7 @@ from tests.fuzz.mutate import SPECIAL, damaged
 from tests.harness.compiled_library import needs_compiled
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
-OFFERED_AT = 4
+OFFERED_AT = 7
 OFFERED = """\
 AvroDecoder (types, words, head, utc)
 Batch
@@ -30,6 +30,7 @@ Batch.events ($self)
 Batch.runs ($self)
 Batch.tally ($self)
 BatchDecoder
+BatchDecoder.changed ($self)
 BatchDecoder.instants ($self)
 BatchDecoder.passed_keys ($self, met)
 BatchDecoder.read ($self, values)
@@ -65,6 +66,7 @@ Records.timestamps ($self, positions=None)
 Records.values ($self, positions=None)
 Records.values_and_timestamps ($self)
 avro_rows (batch, start, enough)
+may_hold_schema (values)
 values_and_times (list, value, time, bytes)
 """
 """What the library offers, and the number of that interface: change both together, in Rust and in Python too."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.decode.contract.sources import Source, lower_case_spelling
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type
@@ -184,8 +185,16 @@ SHARED = pa.schema(
         "q": pa.struct([("w", pa.bool_())]),
         "at_number": pa.int64(),
         "price": pa.decimal128(9, 2),
+        "p_text": pa.string(),
+        "deep_text": pa.string(),
+        "id_text": pa.string(),
+        "n": pa.int32(),
+        "m": pa.float64(),
+        "ok": pa.bool_(),
+        "seen": pa.timestamp("us"),
     }
 )
+ANY, LOOSE = Leeway(json="text"), Leeway(quoted="accept", empty="null")
 SHARED_SOURCES: Sources = {
     "id": (("id",), None),
     "at": (("meta", "at"), "ms"),
@@ -197,6 +206,13 @@ SHARED_SOURCES: Sources = {
     "q": (("p", "q"), None),
     "at_number": (("meta", "at"), None),
     "price": (("meta", "deep", "день"), None),
+    "p_text": (("p",), None, ANY),
+    "deep_text": (("meta", "deep"), None, ANY),
+    "id_text": (("id",), None, ANY),
+    "n": (("loose", "n"), None, LOOSE),
+    "m": (("loose", "m"), None, LOOSE),
+    "ok": (("loose", "ok"), None, LOOSE),
+    "seen": (("loose", "seen"), "ms", LOOSE),
 }
 
 
@@ -205,6 +221,12 @@ def shared(i: int) -> dict[str, Any]:
         "id": i,
         "US Gross": i * 1000 if i % 3 else None,
         "meta": {"at": 1372636800000 + i, "deep": {"день": i / 4}, "noise": [i, {"at": "x"}]},
+        "loose": {
+            "n": (str(i), i, "")[i % 3],
+            "m": (str(i / 8), i / 8, "", str(i))[i % 4],
+            "ok": ("true", False, "")[i % 3],
+            "seen": (str(1372636800000 + i), 1372636800000 + i, "")[i % 3],
+        },
         "p": {"x": i, "q": {"y": f"text {i}", "w": i % 2 == 0}, "z": i / 8} if i % 4 else None,
     }
 

@@ -246,6 +246,25 @@ def test_a_reader_goes_on_after_its_broker_was_killed(
     assert consumer.last_error
 
 
+def test_a_delay_by_a_quota_is_told_and_all_records_come(
+    kafka: KafkaBroker, unique: str, opened: Callable[..., TaskConsumer], caplog: Any
+) -> None:
+    kafka.create_topic(unique, 1)
+    values = [b"%02d" % n + bytes(100_000) for n in range(12)]
+    produce(kafka.bootstrap, unique, values, 1)
+    kafka.limit_client(unique, 100_000)
+    consumer = opened(kafka.bootstrap, client_id=unique)
+    consumer.assign([Place(unique, 0, 0)])
+    found: list[Any] = []
+    deadline = time.monotonic() + 300
+    while len(found) < len(values) or not consumer.longest_delay:
+        assert time.monotonic() < deadline
+        for run in consumer.consume(1_000, 0.1).runs():
+            found += run.records.values(None).to_pylist()
+    assert found == values
+    assert "Kafka throttles this client: broker 127.0.0.1:" in caplog.text
+
+
 def test_properties_that_librdkafka_refuses_are_the_maps_fault() -> None:
     for client in (PythonClient, open_client):
         for name, value in (
@@ -271,7 +290,7 @@ def test_log_lines_and_errors_of_the_client_are_heard(
         assert not consumer.consume(10, 0.1).runs()
     assert "KafkaError{code=_" in consumer.last_error
     line = next(record for record in caplog.records if "Connection refused" in record.getMessage())
-    assert line.levelname == "ERROR"
+    assert line.levelname == "WARNING"  # a run that goes on has no error lines
     assert line.getMessage().startswith("FAIL [rdkafka#consumer-")
 
 
@@ -424,7 +443,7 @@ def test_a_librdkafka_that_does_not_fit_is_left_to_the_python_client(
 @needs_compiled
 def test_the_client_is_native_unless_only_the_python_client_serves_the_properties(caplog: Any) -> None:
     config = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
-    client = open_client(config, logging.getLogger("t"), lambda error: None)
+    client = open_client(config, logging.getLogger("t"), lambda error: None, lambda broker, seconds: None)
     client.close()
     assert isinstance(client, NativeClient)
     by_amazon = {
@@ -433,7 +452,9 @@ def test_the_client_is_native_unless_only_the_python_client_serves_the_propertie
         "sasl.oauthbearer.metadata.authentication.type": "aws_iam",
     }
     with pytest.raises(Exception, match="oauthbearer"):  # by the Python client, for it is not configured
-        open_client(config | by_amazon, logging.getLogger("t"), lambda error: None)
+        open_client(
+            config | by_amazon, logging.getLogger("t"), lambda error: None, lambda broker, seconds: None
+        )
 
 
 @needs_compiled

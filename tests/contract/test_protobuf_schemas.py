@@ -1,5 +1,6 @@
 """Which schema and which of its message types a message is read with, and what schemas can be had."""
 
+import base64
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 
 from kafka2hive.decode.schemas.protobuf import parse
 from kafka2hive.model.errors import TableError
@@ -88,6 +90,80 @@ def test_imports_are_those_of_the_registry_and_the_well_known_ones() -> None:
         decoder = make(columns(a="struct<d:struct<x:int>>", b="struct<x:int>"), "UTC", writers=writer)
         found = outcomes(decoder, [sized(sized(number(5))) + sized(b"", 2)])
         assert found == [[{"d": {"x": 5}}, {"x": None}]]
+
+
+KNOWN_FILES = [
+    *(
+        f"google/type/{name}.proto"
+        for name in ("money", "latlng", "datetime", "decimal", "interval", "dayofweek")
+    ),
+    *("google/rpc/status.proto", "google/api/annotations.proto", "google/protobuf/any.proto"),
+    *("confluent/type/variant.proto", "confluent/types/decimal.proto"),
+]
+
+
+@pytest.mark.parametrize("name", KNOWN_FILES)
+def test_files_that_serializers_register_no_reference_for_are_known(name: str) -> None:
+    schema = parse(written(f'syntax = "proto3"; import "{name}"; message M {{ int32 a = 1; }}'))
+    assert schema.only_type(None) == "M"
+
+
+def in_base64(file: FileDescriptorProto) -> str:
+    return base64.standard_b64encode(file.SerializeToString()).decode()
+
+
+def order_descriptor() -> FileDescriptorProto:
+    """A file with a message Order of a google.type.Money and a demo.Note, which another file declares."""
+    file = FileDescriptorProto(name="order.proto", package="demo", syntax="proto3")
+    file.dependency.extend(["google/type/money.proto", "notes/note.proto"])
+    order = file.message_type.add(name="Order")
+    for number_, name, kind in ((1, "price", ".google.type.Money"), (2, "note", ".demo.Note")):
+        order.field.add(
+            name=name,
+            number=number_,
+            type=FieldDescriptorProto.TYPE_MESSAGE,
+            label=FieldDescriptorProto.LABEL_OPTIONAL,
+            type_name=kind,
+        )
+    return file
+
+
+def note_descriptor() -> FileDescriptorProto:
+    file = FileDescriptorProto(name="any/other/name.proto", package="demo", syntax="proto3")
+    text = file.message_type.add(name="Note").field.add(name="text", number=1)
+    text.type, text.label = FieldDescriptorProto.TYPE_STRING, FieldDescriptorProto.LABEL_OPTIONAL
+    return file
+
+
+@pytest.mark.parametrize(
+    "note",
+    [in_base64(note_descriptor()), 'syntax = "proto3"; package demo; message Note { string text = 1; }'],
+)
+def test_a_schema_may_be_a_descriptor_in_base64_also_beside_text(note: str) -> None:
+    writer = written(in_base64(order_descriptor()) + "\n", **{"notes/note.proto": note})
+    wanted = columns(price="struct<currency_code:string,units:bigint>", note="struct<text:string>")
+    for make in WAYS.values():
+        decoder = make(wanted, "UTC", writers=writer)
+        found = outcomes(decoder, [sized(sized("EUR") + number(7, 2)) + sized(sized("x"), 2)])
+        assert found == [[{"currency_code": "EUR", "units": 7}, {"text": "x"}]]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "package demo; message Order { optional int64 id = 1; optional Missing x = 2; }",
+            'message.proto:1:63: "Missing" is not defined',  # not the compiler's warning that `syntax` is missing
+        ),
+        ('syntax = "proto3"; import "no/where.proto"; message M {}', "no/where.proto: File not found"),
+        ("bm8gZGVzY3JpcHRvcg==", "neither its language nor a descriptor in base64"),
+        ("abcde", "neither its language nor a descriptor in base64"),
+    ],
+)
+def test_a_schema_that_is_none_says_what_is_wrong_with_it(text: str, why: str) -> None:
+    with pytest.raises(SchemaInvalid) as error:
+        parse(written(text))
+    assert why in str(error.value)
 
 
 def test_editions_say_presence_and_delimiters_themselves() -> None:

@@ -12,6 +12,7 @@ from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.columns import with_defaults, with_leeway, with_several_paths
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes
+from kafka2hive.decode.values.json_texts import TEXT_HINT
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Decoded, Reason
 from tests.contract import avro_ways, protobuf_ways
@@ -163,7 +164,7 @@ def test_a_reason_names_the_column_of_the_table_and_the_path(way: str) -> None:
     decoder = with_several_paths("json", schema, [THREE], lambda columns, of: WAYS[way](columns, "UTC", of))
     messages = [b'{"mail":1}', b'{"email":1}', b'{"contact":{"mail":1}}']
     assert texts_of(decoder.decode(pa.array(messages, pa.binary())).reasons) == [
-        "json.type: column mail expects string, got number",
-        "json.type: column mail (from $.email) expects string, got number",
-        "json.type: column mail (from $.contact.mail) expects string, got number",
+        f"json.type: column mail expects string, got number{TEXT_HINT}",
+        f"json.type: column mail (from $.email) expects string, got number{TEXT_HINT}",
+        f"json.type: column mail (from $.contact.mail) expects string, got number{TEXT_HINT}",
     ]

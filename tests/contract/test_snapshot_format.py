@@ -340,6 +340,27 @@ def test_format_8_has_what_has_expired_and_is_dropped() -> None:
     assert encode(WITH_EXPIRY) == frozen
 
 
+AGAIN = replace(
+    WITH_EXPIRY,
+    compared=(replace(FORMAT_1.compared[0], created="Sat Nov 21 08:10:00 UTC 2026"),),
+    lapsed=(HivePartition("air.flights", "dt=2013-01-03", f"{TABLE}/dt=2013-01-03"),),
+)
+"""Hive's table was dropped and created again."""
+
+
+def test_format_9_has_registrations_that_have_lapsed_with_hives_table() -> None:
+    frozen = (FROZEN / "format-9.snapshot").read_bytes()
+    assert decode(frozen) == AGAIN
+    assert encode(AGAIN) == frozen
+    assert [each.created for each in decode(frozen).compared] == ["Sat Nov 21 08:10:00 UTC 2026"]
+
+
+def test_an_older_program_reads_a_snapshot_that_says_when_hives_table_was_created() -> None:
+    compared = (replace(FORMAT_1.compared[0], created="Sat Nov 21 08:10:00 UTC 2026"),)
+    data = encode(replace(FORMAT_1, compared=compared))
+    assert b'"created":"Sat Nov 21' in data and b'header {"format":1,' in data
+
+
 def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
     assert decode((FROZEN / "format-6.snapshot").read_bytes()) == FORMAT_6
 
@@ -354,7 +375,8 @@ def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
         (5, FORMAT_5),
         (6, FORMAT_6),
         (7, WITH_RETIREMENT),
-        (FORMAT, WITH_EXPIRY),
+        (8, WITH_EXPIRY),
+        (FORMAT, AGAIN),
     ],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:

@@ -1,10 +1,10 @@
-"""`scripts/dependencies licences|vulnerabilities`."""
+"""`scripts/dependencies hashes|vulnerabilities`."""
 
 import sys
 
-from tests.dependencies import licences, vulnerabilities
+from tests.dependencies import hashes, vulnerabilities
 
-COMMANDS = {"licences": licences.main, "vulnerabilities": vulnerabilities.main}
+COMMANDS = {"hashes": hashes.main, "vulnerabilities": vulnerabilities.main}
 
 if __name__ == "__main__":
     if sys.argv[1:] not in [[name] for name in COMMANDS]:

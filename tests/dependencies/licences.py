@@ -1,4 +1,4 @@
-"""`scripts/dependencies licences`: docs/licences.md from what the installed packages say of themselves."""
+"""docs/licences.md from what the installed packages say of themselves; `scripts/pages` writes it."""
 
 import re
 from importlib.metadata import distribution
@@ -29,7 +29,7 @@ _HEAD = """# Licences
 
 This page is for whoever has to approve kafka2hive: the licence of every package that it runs with, direct and indirect.
 kafka2hive itself is under the [Apache License 2.0](../LICENSE).
-The versions are those of `requirements.lock`; `scripts/dependencies licences` writes this page.
+The versions are those of `requirements.lock`; `scripts/pages` writes this page.
 The optional compiled library links PyO3, the crates that PyO3 uses and Rust's standard library (each MIT, or MIT OR Apache-2.0).
 Some packages contain further libraries with their licences: confluent-kafka librdkafka, numpy OpenBLAS, pyspark Spark's JARs.
 Pages of `report` contain Observable Plot 0.6.17 and d3 7.9.2 (ISC).
@@ -67,8 +67,3 @@ def names_in(expression: str) -> list[str]:
 def page() -> str:
     rows = [f"| {p.name} | {p.version} | {licence_of(p)} |\n" for p in packages_of()]
     return _HEAD + "".join(rows)
-
-
-def main() -> int:
-    PAGE.write_text(page())
-    return 0

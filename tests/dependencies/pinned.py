@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "requirements.lock"
+LOCKS = (RUNTIME, ROOT / "requirements-demo.lock", ROOT / "requirements-dev.lock")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -13,15 +14,21 @@ class Package:
     version: str
 
 
-def packages_of(lock: Path = RUNTIME) -> list[Package]:
-    """By name. Raises ValueError for a line that pins nothing."""
-    lines = [line.strip() for line in lock.read_text().splitlines()]
-    found = []
-    for line in lines:
-        if not line or line.startswith("#"):
+def lines_of(lock: str) -> list[str | Package]:
+    """Return the comments and blank lines of a lock file as they are, and its packages. Raises ValueError: one pins nothing."""
+    lines: list[str | Package] = []
+    for line in lock.replace("\\\n", " ").splitlines():
+        requirement = line.partition("--hash=")[0].strip()
+        if not requirement or requirement.startswith("#"):
+            lines.append(line)
             continue
-        name, pinned, version = line.partition("==")
+        name, pinned, version = requirement.partition("==")
         if not pinned:
-            raise ValueError(f"{lock.name}: {line} pins no version")
-        found.append(Package(name.strip(), version.split(";")[0].strip()))
-    return sorted(found)
+            raise ValueError(f"{requirement} pins no version")
+        lines.append(Package(name.strip(), version.strip()))
+    return lines
+
+
+def packages_of(lock: Path = RUNTIME) -> list[Package]:
+    """Return them by name. Raises ValueError for a line that pins nothing."""
+    return sorted(each for each in lines_of(lock.read_text()) if isinstance(each, Package))

@@ -5,6 +5,7 @@ driver's own operations pass through: tasks run in other processes.
 """
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -29,8 +30,8 @@ def trap_from_environment() -> Trap:
 def set_trap(trap: Trap) -> None:
     """Put the trap around what the wiring of `run`, `recover` and the others makes from now on."""
 
-    def connect_trapped(options: StorageOptions) -> FileSystem:
-        return TrappedFileSystem(connect(options), trap)
+    def connect_trapped(options: StorageOptions, patience_seconds: float = math.inf) -> FileSystem:
+        return TrappedFileSystem(connect(options, patience_seconds), trap)
 
     vars(wiring)["connect"] = connect_trapped
 

@@ -1,4 +1,4 @@
-"""How long a drill is: short within every `scripts/test`, long in `scripts/drill`."""
+"""How long a drill is: short within `scripts/test`, long in `scripts/drill`."""
 
 import os
 import random

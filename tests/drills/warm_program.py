@@ -11,8 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import kafka2hive.service.recover.service
-import kafka2hive.service.tables.init  # noqa: F401 - as the one above: so that children need not import it
 from kafka2hive.cli.main import main
 from tests.drills.failpoint import Failpoint, Trap
 from tests.drills.failpoint_program import set_trap

@@ -176,9 +176,15 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         registered=some(partition),
         compared=some(
             lambda: ComparedTable(
-                table=word(), location=word(), format=word(), columns=word(), partition_columns=word()
+                table=word(),
+                location=word(),
+                format=word(),
+                columns=word(),
+                partition_columns=word(),
+                created=word(),
             )
         ),
+        lapsed=some(partition),
         forgotten=some(
             lambda: ForgottenRegistration(
                 partition=partition(), reason=word(), accepted_by=word(), accepted_at=word(), epoch=number()

@@ -57,12 +57,24 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
-    def open(self, address: str, width: int = 1280, *, dark: bool = False, touch: bool = False) -> None:
-        """Load a page in a window of this width, to the end of its scripts; its complaints and requests begin anew."""
+    def open(
+        self,
+        address: str,
+        width: int = 1280,
+        *,
+        height: int = 900,
+        scale: float = 1,
+        dark: bool = False,
+        touch: bool = False,
+    ) -> None:
+        """Load a page in a window of this size, to the end of its scripts; its complaints and requests begin anew.
+
+        A picture of it has `scale` times as many pixels each way.
+        """
         self.complaints, self.requests, self._events = [], [], []
-        self._call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=touch
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": scale}
+        self._call("Emulation.setDeviceMetricsOverride", **size, mobile=touch)
+        self._call("Emulation.setScrollbarsHidden", hidden=True)
         self.media(dark=dark)
         failed = self._call("Page.navigate", url=address).get("errorText")
         assert not failed, failed

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -79,11 +79,15 @@ def local(uri: str) -> Path:
     return Path(uri.removeprefix("file://"))
 
 
-def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) -> Service:
+def pending_service(
+    folder: Path, file_count: int = 2, bootstrap: str = NOBODY, buckets: Sequence[str] = ()
+) -> Service:
     """A ledger whose epoch 2 is committed, its files staged, nothing promoted: what a `kill -9` after C2 leaves.
 
-    The files hold offsets 5 to 15 of topic flights, partition 0, as far as the ledger knows.
+    The files hold offsets 5 to 15 of topic flights, partition 0, as far as the ledger knows: one for each of `buckets`, without
+    these `file_count` files of one bucket.
     """
+    buckets = buckets or ["dt=2013-01-01"] * file_count
     path = write_map(folder, bootstrap=bootstrap)
     wiring = wire(load_map(str(path), {}))
     paths = wiring.paths(TABLE)
@@ -94,7 +98,7 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     change = FirstPositions(positions=(first,), location=location)
     owned = publish(wiring.ports, owned, change).owned
     ranges = OffsetRange(first.topic_partition, 5, 5 + READ)
-    return Service(path, wiring, commit_staged(wiring, owned, ranges, ["dt=2013-01-01"] * file_count))
+    return Service(path, wiring, commit_staged(wiring, owned, ranges, buckets))
 
 
 def moved_wiring(service: Service) -> Wiring:

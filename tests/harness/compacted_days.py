@@ -123,7 +123,7 @@ class Days:
         )
         self.runner = Runner(self.files, cores)
         if not once:
-            self.loop.compactions.runner = self.runner
+            self.loop.chores.run_jobs_with(self.runner)
         if kafka is None:
             self.kafka.ends = dict.fromkeys(self.kafka.ends, 0)
         self.files_made = 0

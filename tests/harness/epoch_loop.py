@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, any_topic
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import is_draft_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask
+from kafka2hive.service.hive.registrar import NoRegistrar, RegistrarEvent
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate
 from kafka2hive.service.run.inbox_watch import OrderSource
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.tables.kafka_view import KafkaView
-from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
-from kafka2hive.service.tables.registrar import NoRegistrar, RegistrarEvent
+from kafka2hive.service.start.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.topics.kafka_view import KafkaView
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, NoRoom, StorageWriter
 from tests.harness.cli_ledger import wired
@@ -75,6 +75,9 @@ class Kafka(FakeKafka):
     def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         self.silent_for -= 1
         return {tp: Watermark(self.ends[tp]) for tp in wanted if tp != LATE or self.silent_for < 0}
+
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        return {}
 
 
 class Schemas:

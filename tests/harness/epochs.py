@@ -12,7 +12,7 @@ from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.plan.contract import TableTask, TaskPlan
-from kafka2hive.service.tables.hive_schemas import MapTables
+from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.task import run_task
 from kafka2hive.task.fetch.consumer import forget_consumer

@@ -59,6 +59,7 @@ class FakeConsumer:
     def __init__(self, logs: Mapping[Key, FakeLog], at_once: int = 7) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
+        self.longest_delay = 0.0
         self.logs = dict(logs)
         self._offsets = {key: sorted(log.records) for key, log in logs.items()}
         self._at_once = at_once

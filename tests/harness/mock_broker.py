@@ -1,5 +1,6 @@
 """librdkafka's mock broker, inside this process."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -17,8 +18,12 @@ class Broker:
 
     def produce(self, topic: str, count: int) -> None:
         """Flights 0 to count - 1 into partition 0."""
-        for number in range(count):
-            self.producer.produce(topic, RECORD % number, partition=0)
+        self.produce_values(topic, [RECORD % number for number in range(count)])
+
+    def produce_values(self, topic: str, values: Iterable[bytes]) -> None:
+        """These values into partition 0."""
+        for value in values:
+            self.producer.produce(topic, value, partition=0)
         assert self.producer.flush(120) == 0
 
 

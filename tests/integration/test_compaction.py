@@ -36,6 +36,7 @@ from tests.harness.program import (
     run_once_until,
 )
 from tests.harness.service_map import ledger_root, location, write_map
+from tests.integration.damage import rewrite, with_value
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.hdfs import Hdfs
@@ -468,8 +469,16 @@ class Retired:
     """Tables whose partitions are compacted, and whose early files are deleted as the clock is moved."""
 
     def __init__(
-        self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, database: str, folder: Path, *names: str
+        self,
+        kafka: KafkaBroker,
+        hdfs: Hdfs,
+        hive: HiveServer,
+        database: str,
+        folder: Path,
+        *names: str,
+        **keys: Any,
     ) -> None:
+        """`keys` are further keys of each table in the map."""
         self.uri, self.tree, self.hive = f"{hdfs.namenode_url}/{database}", HdfsTree(hdfs.client()), hive
         self.tables = {name: f"{database}.{name}" for name in names}
         self.compacted = {
@@ -482,7 +491,10 @@ class Retired:
             database,
             kafka.bootstrap,
             self.uri,
-            [table_of(self.tables[n], self.topic, "$.at", writer=FORMATS[n], **COMPACT) for n in names],
+            [
+                table_of(self.tables[n], self.topic, "$.at", writer=FORMATS[n], **COMPACT, **keys)
+                for n in names
+            ],
             hive={"url": f"hive://{hive.address}"},
         )
         self.counts: Counter[str] = Counter()
@@ -495,7 +507,8 @@ class Retired:
             run.wait_until(lambda: all(map(self._is_complete, ledgers)), "complete", pause=1)
             assert run.terminate() == 143, run.tail()
         with ThreadPoolExecutor() as pool:
-            assert [done.code for done in pool.map(self.compact, names)] == [0] * len(names)
+            finished = list(pool.map(self.compact, names))
+        assert [done.code for done in finished] == [0] * len(names), [done.log[-3000:] for done in finished]
 
     def _is_complete(self, ledger: LedgerText) -> bool:
         return all(each["certified"] for each in ledger.newest()["early"])
@@ -602,6 +615,69 @@ def test_verify_and_a_rebuilt_ledger_agree_when_early_files_are_gone_and_an_olde
     assert audited.code == 0, audited.out
     world.dump(DAYS[1])
     assert days.counted() == counts and all("/moved-" in path for path in world.early("days"))
+
+
+@pytest.mark.timeout(3600)
+def test_lost_compacted_files_come_back_from_early_files_and_from_kafka_and_no_repair_hides_rows(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    metadata = {"topic": "k_topic", "partition": "k_partition", "offset": "k_offset"}
+    world = Retired(kafka, hdfs, hive, hive_database, tmp_path, "days", metadata=metadata)
+    days, tree, config, counts = world.compacted["days"], world.tree, world.config, world.counts
+    ledger, first = LedgerText(tree, ledger_root(world.uri), days.table), f"dt={DAYS[0]}"
+
+    def lose() -> str:
+        """Remove the compacted file of the first day by hand."""
+        home = f"{days.place}/{first}/"
+        (path,) = (p for p in tree.files(days.place) if p.startswith(home) and p.endswith(".final"))
+        tree.delete(path)
+        assert days.counted() == counts - Counter({first: counts[first]})
+        (lost,) = command("recover", config, "--plan", "--json").document["tables"][0]["lost"]
+        assert lost["path"].endswith(path.rpartition("/")[2]) and lost["rows"] == counts[first]
+        return str(lost["path"])
+
+    def repaired(*arguments: str) -> None:
+        assert command("verify", config).code == 76
+        done = command("recover", config, *arguments)
+        assert done.code == 0, done.out + done.log
+        assert days.counted() == counts
+        assert ledger.newest()["loss"][-1]["how"] == "refetch"
+        audited = command("verify", config, "--deep", "--json")
+        assert audited.code == 0, audited.out
+        (told,) = audited.document["tables"]
+        assert (told["not_checked"], told["rows"]) == ([], counts.total())
+        run_once_until(config, lambda: not ledger.newest()["open"], "certified again")
+        sealed = command("certificate", config, f"{days.table}/{first}", "--json")
+        assert sealed.code == 0 and sealed.document["rows"] == counts[first], sealed.out
+
+    # all early files are there: no record is read again, and no row is given up
+    repaired("--accept-loss", lose())
+    # one early file is gone, too: the other rows come from the early files that are left
+    lost, small = lose(), [path for path in world.early("days") if f"/{first}/" in path]
+    tree.delete(small[0])
+    planned = command("recover", config, "--plan")
+    assert f"from {len(small) - 1} early file" in planned.out and "1 early file from Kafka" in planned.out
+    refused = command("recover", config, "--refetch", small[0])
+    assert refused.code == 76 and "refetch.compacted" in refused.out, refused.out
+    done = command("recover", config, "--refetch", lost, "--accept-loss", small[0])
+    assert done.code == 0, done.out + done.log
+    assert days.counted() == counts
+    # early files are deleted only once the new file is whole; then Kafka alone has the rows
+    assert world.compact("days").code == 0  # a repair begins the time at the early place anew
+    world.clock.move(2 * DAY_SECONDS + 300)
+    assert len(world.compact("days").document["retired"]) == 2
+    assert len(world.early("days")) == 2
+    repaired("--refetch", lose())
+    assert command("status", config, "--json").document["tables"][0]["losses"] == 1  # the early file
+
+    # a compacted file with another value is found by Kafka's records, which no file but this one has
+    wrong = next(f["final"] for s in ledger.history()[::-1] for f in s["file"] if f["kind"] == "compacted")
+    rewrite(hdfs.client(), ledger, wrong, with_value("kind", 0, "few"))
+    deep = command("verify", config, "--deep", "--json")
+    found = [f for f in deep.document["tables"][0]["findings"] if f["code"] != "verify.chain"]
+    (one,) = found
+    assert one["code"] == "verify.different" and wrong in one["message"], found
+    assert one["where"].startswith(f"{world.topic}-0@"), found
 
 
 @pytest.mark.timeout(3600)

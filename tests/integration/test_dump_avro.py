@@ -12,7 +12,7 @@ from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import TableFailure, TableTask, TaskPlan
 from kafka2hive.registry.client import connect_registry
-from kafka2hive.service.tables.hive_schemas import MapTables
+from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.validate.check import Passed
 from kafka2hive.service.validate.online import check_registry
 from kafka2hive.task import run_task

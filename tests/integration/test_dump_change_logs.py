@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract.change_log_records import debezium, with_schema
-from tests.contract.test_canal import flat
+from tests.contract.test_canal import WATERMARK, flat
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, write_map
 from tests.services.hdfs import Hdfs
@@ -114,8 +114,44 @@ def test_the_newest_changes_in_hive_are_the_state_of_the_database(
     ]
     assert unpacked[0] == unpacked[1] and len(unpacked[1]) == CHANGES
     dead = hive.query(f"select reason from {hive_database}.{hive_database}_dead_letters order by reason")
-    assert dead == [("canal.type",), ("change_log.op",)]
+    assert dead == [("canal.type",)]
     deep = command("verify", config, "--deep", "--json")
     assert deep.code == 0, deep.log
     shown = command("preview", config, "--json", "-n", "5").document["tables"][0]
     assert shown["rows"][-1]["values"]["__source_position"] == f"{1_000 + CHANGES - 1:020}"
+
+
+def test_a_topic_that_is_mostly_watermarks_has_its_rows_and_no_dead_letter(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    table, topic = f"{hive_database}.orders", hive_database
+    kafka.create_topic(topic, 1)
+    rows = [flat("INSERT", [{"id": str(number), "name": "x"}]) for number in range(50)]
+    statements = [
+        flat("ALTER", None, sql="alter table orders add x int"),
+        flat("ERASE", None, sql="drop table x"),
+    ]
+    log = [one for row in rows for one in (WATERMARK, row, WATERMARK, WATERMARK)] + statements
+    produce(kafka.bootstrap, topic, [json.dumps(one).encode() for one in log], 1)
+    entry = {
+        "table": table,
+        "topics": [topic],
+        "source": "canal",
+        "columns": {"id": "bigint", "name": "string"},
+        "metadata": PLACE | {"ordinal": "k_ordinal"},
+        "dead_letter_share": 0,
+    }
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, [entry], hive=hive_section)
+    run = run_once(config)
+    assert run.code == 0, run.log[-3000:]
+    assert "150 messages of the change log: watermarks, skipped" in run.log
+    assert hive.query(f"select count(*), count(distinct id) from {table}") == [(50, 50)]
+    deep = command("verify", config, "--deep", "--json")
+    assert deep.code == 0, deep.log
+    records = [e["records"] for e in command("status", config, "--json").document["tables"][0]["last_epochs"]]
+    assert sum(one["filtered"] for one in records) == 152
+    assert sum(one["dead_lettered"] for one in records) == 0
+    shown = command("preview", config, "-n", "202", "--json").document["tables"][0]
+    assert (len(shown["rows"]), shown["filtered"], shown["dead_letters"]) == (50, 152, [])

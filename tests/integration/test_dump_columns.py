@@ -28,7 +28,13 @@ COLUMNS: dict[str, Any] = {
     "day": {"type": "date", "from": "$.день", "unit": "s"},
     "agent": {"type": "string", "from": "$.meta['user-agent']"},
     "at": {"type": "timestamp", "from": "$.meta.at", "unit": "ms"},
+    "meta": {"type": "string", "json": "text"},
+    "rating": {"type": "string", "json": "text"},
+    "votes": {"type": "int", "quoted": "accept", "empty": "null"},
 }
+RATINGS = ["1.10", '{"stars": 4.50, "of":[ 5 ]}', '"good"', "null", "true", '"4.50"']
+"""Values of varying type, as producers write them."""
+VOTES = ["%d", '"%d"', '"%.0s"']
 
 
 def film(i: int) -> dict[str, Any]:
@@ -41,6 +47,13 @@ def film(i: int) -> dict[str, Any]:
         "meta": {"at": FIRST_MS + i * HOUR_MS, "user-agent": f"agent {i % 5}"} if i % 100 else None,
         "props": {"date": f"d{i}", "order": {"map": i % 7}, "at": moment.isoformat(), "Extra": [i]},
     }
+
+
+def message(i: int) -> bytes:
+    return (
+        orjson.dumps(film(i))[:-1]
+        + f',"rating" : {RATINGS[i % len(RATINGS)]},"votes":{VOTES[i % 3] % i} }}'.encode()
+    )
 
 
 def hour(i: int) -> str:
@@ -73,7 +86,7 @@ class Films:
         self.uri = f"{hdfs.namenode_url}/{database}"
         kafka.create_topic(database, 2)
         bad = [b'{"meta":"x"}', b'{"Title":"a","TITLE":"b","props":{"at":"2013-01-01T00:00:00Z"}}']
-        produce(kafka.bootstrap, database, [*(orjson.dumps(film(i)) for i in range(COUNT)), *bad], 2)
+        produce(kafka.bootstrap, database, [*map(message, range(COUNT)), *bad], 2)
         kafka.create_topic(f"{database}-csv", 1)
         lines = [*map(line, range(COUNT)), b'1,a"b,,,\n', b"1,2,3\n", b"01,,,,\n"]
         headers = [[("agent", b"agent %d" % i)] for i in range(len(lines))]
@@ -137,7 +150,8 @@ def test_what_hive_shows_is_what_the_records_hold(films: Films) -> None:
 def _hive_shows_mapped_columns(films: Films) -> None:
     rows = films.hive.query(
         "select id, date_again, props.`date`, props.`order`.`map`, us_gross, cast(`day` as string), agent,"
-        f" cast(`at` as string), dt from {films.mapped} where id is not null order by id"
+        " cast(`at` as string), dt, meta, rating, get_json_object(rating, '$.stars'), votes"
+        f" from {films.mapped} where id is not null order by id"
     )
     expected = []
     for i in range(COUNT):
@@ -145,8 +159,18 @@ def _hive_shows_mapped_columns(films: Films) -> None:
         meta, day = told["meta"], hour(i)[:10]
         at = hour(i) if meta else None
         agent = meta["user-agent"] if meta else None
-        expected.append((i, f"d{i}", f"d{i}", i % 7, told["US Gross"], day, agent, at, day))
+        text = RATINGS[i % len(RATINGS)]
+        rating = None if text == "null" else text.strip('"')
+        taken = orjson.dumps(meta).decode() if meta else None, rating, "4.5" if "stars" in text else None
+        votes = i if i % 3 < 2 else None
+        expected.append((i, f"d{i}", f"d{i}", i % 7, told["US Gross"], day, agent, at, day, *taken, votes))
     assert rows == expected
+    others = sum(i % 100 > 0 for i in range(COUNT)) + COUNT * 3 // len(RATINGS)
+    assert f"{films.mapped}: in this epoch {others:,} values: other JSON than strings" in films.run.log
+    assert (
+        f"{films.mapped}: in this epoch {COUNT // 3} values: numbers and booleans in quotes" in films.run.log
+    )
+    assert f"{films.mapped}: in this epoch {COUNT // 3} values: empty strings" in films.run.log
     dead = films.hive.query(
         f"select detail from {films.database}.{films.database}_dead_letters where source_table = '{films.mapped}'"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.program import Running, command, command_as_process, run_once
+from tests.harness.program import Running, command, command_as_process, run_once, run_once_until
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import PLACE_COLUMNS, assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
@@ -110,6 +110,58 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
 
 
 @pytest.mark.timeout(3600)
+def test_a_certified_partition_that_somebody_removed_is_fetched_again_and_certified_anew(
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
+) -> None:
+    uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
+    place = location(uri, table)
+    kafka.create_topic(unique, 1)
+    stored = produce(kafka.bootstrap, unique, flights()[:6_000], 1)
+    rule = flights_table(
+        table,
+        unique,
+        bucket={"field": "time_hour", "path": "dt=%Y-%m-%d"},
+        completion={"delay": "1s"},
+        flush={"interval": "1s"},
+    )
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [rule])
+    ledger = LedgerText(tree, ledger_root(uri), table)
+    assert run_once(config).code == 0
+    run_once_until(config, lambda: not ledger.newest()["open"], "certified")
+    day = sorted({path.rpartition("/")[0] for path in tree.files(place) if path.endswith(".final")})[0]
+    name = f"{table}/{day.rpartition('/')[2]}"
+    before = command("certificate", config, name, "--json")
+    assert before.code == 0, before.out
+
+    lost = [path for path in tree.files(place) if path.startswith(f"{day}/") and path.endswith(".final")]
+    for path in [path for path in tree.files(place) if path.startswith(f"{day}/")]:
+        tree.delete(path)  # the certificate, too
+    told = command("certificate", config, name, "--json")
+    assert told.code == 76, told.out
+    assert {path.rpartition("/")[2] for path in lost} <= {
+        finding["where"].rpartition("/")[2] for finding in told.document["findings"]
+    }
+    planned = command("recover", config, "--plan", "--json")
+    (plan,) = planned.document["tables"]
+    assert [one["path"].rpartition("/")[2] for one in plan["lost"]] == sorted(
+        path.rpartition("/")[2] for path in lost
+    )
+    done = command("recover", config, "--refetch", f"{plan['lost'][0]['path'].rpartition('/')[0]}/*")
+    assert done.code == 0, done.out + done.log
+    assert command("certificate", config, name).code == 75, "open until it is certified anew"
+    run_once_until(config, lambda: not ledger.newest()["open"], "certified anew")
+
+    after = command("certificate", config, name, "--json")
+    assert (after.code, after.document["rows"]) == (0, before.document["rows"]), after.out
+    audited = command("verify", config, "--deep", "--json")
+    (result,) = audited.document["tables"]
+    assert (audited.code, result["findings"], result["rows"]) == (0, [], len(stored)), audited.out
+    (status,) = command("status", config, "--json").document["tables"]
+    assert (status["losses"], status["refetched"]) == (0, len(lost))
+    assert_exactly(tree, place, stored, by_day)
+
+
+@pytest.mark.timeout(3600)
 def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_command_without_a_restart(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
@@ -142,7 +194,7 @@ def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_comman
         assert command("status", config).code == 76
 
         printed = re.findall(
-            r"`kafka2hive recover (--table \S+ --refetch \S+) -c MAP`", str(state_of(harmed))
+            r"`kafka2hive recover (--table \S+ --refetch \S+) -c \S+`", str(state_of(harmed))
         )
         repaired = command_as_process("recover", config, *printed[0].split())
         assert repaired.code == 0, repaired.out + repaired.log

@@ -11,9 +11,9 @@ from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import TableTask, TaskPlan
-from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
+from kafka2hive.service.hive.schemas import Catalogue, task_settings
 from kafka2hive.service.tables.manifests import judge_manifests
-from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.topics.routes import routed_tables
 from kafka2hive.service.wiring import wire
 from kafka2hive.task import run_task
 from kafka2hive.task.fetch.consumer import forget_consumer

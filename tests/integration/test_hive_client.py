@@ -22,11 +22,11 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, Session
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path
+from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.run.hive_gate import asker
 from kafka2hive.service.run.hive_questions import Agreement, Answer, Ask, NoAnswer, Question
-from kafka2hive.service.tables.hive_schemas import Catalogue
-from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.topics.routes import routed_tables
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.concurrency import Threads
 from tests.harness.service_map import flights_table, write_map

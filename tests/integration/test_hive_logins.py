@@ -1,11 +1,12 @@
 """Logins to a real HiveServer2: Kerberos at each protection, and LDAP over TLS; each refusal with its own words."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from kafka2hive.config.keys import HiveOptions
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.session import HiveSession, log_in
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import HiveLoginRefused
 from tests.integration import documented
@@ -19,6 +20,7 @@ LONG = "x" * 300_000
 def rows(options: HiveOptions, statement: str = "select 1") -> list[tuple[object, ...]]:
     session = HiveSession(options)
     try:
+        log_in(options)
         return session.run(statement)
     finally:
         session.close()
@@ -27,6 +29,8 @@ def rows(options: HiveOptions, statement: str = "select 1") -> list[tuple[object
 def refusal(options: HiveOptions) -> str:
     with pytest.raises(HiveLoginRefused) as caught:
         rows(options)
+    with pytest.raises(HiveLoginRefused, match=re.escape(str(caught.value))):
+        HiveSession(options).run("select 1")
     assert documented.exit_code(caught.value.code, str(caught.value)) == 69
     return str(caught.value)
 

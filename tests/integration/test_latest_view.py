@@ -24,7 +24,7 @@ COLUMNS = {"id": "bigint", "name": "string", "total": "decimal(10,2)"}
 State = list[tuple[int, str, str]]
 
 
-def customers(table: str, topic: str, source: str, **more: Any) -> dict[str, Any]:
+def customers(table: str, topic: str, source: str | dict[str, Any], **more: Any) -> dict[str, Any]:
     entry = {
         "table": table,
         "topics": [topic],
@@ -127,6 +127,94 @@ def test_the_view_of_the_newest_states_is_the_database(
     produce(kafka.bootstrap, topic, [change("t", lsn + 10), late, after], 1)
     dumped(widened)
     assert seen(hive, f"{table}_latest") == [(9, "after it", "4.00")]
+
+
+@pytest.mark.timeout(3600)
+def test_a_value_that_postgres_did_not_log_is_never_a_placeholder(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    """The connector's placeholders are dead letters until the map marks them; then the view has the newest known values."""
+    table, topic = f"{hive_database}.orders", hive_database
+    kafka.create_topic(topic, 1)
+    text = "__debezium_unavailable_value"
+    base64 = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="
+    full = {
+        "status": "new",
+        "doc": "long",
+        "bin": "Ymlu",
+        "tags": ["a", "b"],
+        "nums": [1, 2],
+        "pairs": {"k": "v"},
+    }
+    absent = {"doc": text, "bin": base64, "tags": [text], "nums": list(text.encode()), "pairs": {text: text}}
+    log = [
+        change("c", 1, id=1, **full),
+        change("u", 2, id=1, **full | absent | {"status": "paid", "nums": [3]}),
+        change("u", 3, id=1, **full | absent | {"status": "sent", "doc": None}),
+        change("c", 4, id=2, **full),
+        json.dumps(debezium("d", {"id": 2}, None, {"lsn": 5}, 1_356_998_400_005)).encode(),
+        change("c", 6, id=2, **full | absent),
+        change("c", 7, id=3, **full),
+    ]
+    produce(kafka.bootstrap, topic, log, 1)
+    columns = {
+        "id": "bigint",
+        "status": "string",
+        "doc": "string",
+        "bin": "binary",
+        "tags": "array<string>",
+        "nums": "array<int>",
+        "pairs": "map<string,string>",
+    }
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+    entry = customers(table, topic, "debezium", columns=columns, dead_letter_share=1)
+
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, [entry], hive=hive_section)
+    run = run_once(config)
+    assert run.code == 0, run.log[-3000:]
+    letters = hive.query(f"select reason, detail from {hive_database}.{topic}_dead_letters")
+    assert [reason for reason, _ in letters] == ["change_log.unavailable"] * 3
+    assert all("set source: {debezium: {unavailable: mark}}" in detail for _, detail in letters)
+    assert hive.query(f"select count(*) from {table}") == [(4,)]
+
+    marked = customers(
+        f"{table}_marked",
+        topic,
+        {"debezium": {"unavailable": "mark"}},
+        columns=columns,
+    )
+    now_marked = entry | {"source": {"debezium": {"unavailable": "mark"}}, "schema_evolution": "add"}
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, [now_marked, marked], hive=hive_section)
+    run = run_once(config)
+    assert run.code == 0, run.log[-3000:]
+    replayed = command("dead-letters replay", config, "--table", table, "--json")
+    assert replayed.code == 0, replayed.log
+    assert (replayed.document["letters"], replayed.document["written"]) == (3, 3)
+    assert "not logged by the database, so NULL and named in __unavailable" in run.log
+    table = f"{table}_marked"
+    everything = ["doc", "bin", "tags", "nums", "pairs"]
+    marks = hive.query(f"select k_offset, doc, `__unavailable` from {table} order by k_offset")
+    assert [row[0] for row in marks if row[2] is not None] == [1, 2, 5]
+    assert json.loads(marks[1][2]) == ["doc", "bin", "tags", "pairs"]
+    assert json.loads(marks[2][2]) == ["bin", "tags", "nums", "pairs"]
+    assert json.loads(marks[5][2]) == everything and marks[5][1] is None
+    view = hive.query(
+        "select id, status, doc, cast(bin as string), tags, nums, pairs, `__unavailable`"
+        f" from {table}_latest order by id"
+    )
+    shown = [[*row[:4], *(one and json.loads(one) for one in row[4:])] for row in view]
+    assert shown == [
+        [1, "sent", None, "bin", ["a", "b"], [3], {"k": "v"}, None],
+        [2, "new", None, None, None, None, None, everything],
+        [3, "new", "long", "bin", ["a", "b"], [1, 2], {"k": "v"}, None],
+    ]
+    same = "select id, status, doc, size(tags), size(`__unavailable`) from {}_latest order by id"
+    unmarked = table.removesuffix("_marked")
+    assert hive.query(same.format(unmarked)) == hive.query(same.format(table))
+    deep = command("verify", config, "--deep", "--json")
+    assert deep.code == 0, deep.log
+    assert "CREATE OR REPLACE VIEW" not in command("plan", config).out, "the view is made again and again"
 
 
 @pytest.mark.timeout(3600)

@@ -61,7 +61,7 @@ def test_the_wheel_holds_the_package_and_what_belongs_to_a_program(built: Releas
     data = {name.removeprefix(f"{prefix}.data/data/") for name in names if f"{prefix}.data/" in name}
     package = {name for name in names if not name.startswith(prefix)}
     assert package == tracked("kafka2hive") and "kafka2hive/py.typed" in package
-    assert "kafka2hive/service/inspect/assets/report.js" in package
+    assert "kafka2hive/service/report/assets/report.js" in package
     assert {MANUAL, *SHELLS.values()} <= data
     units = {f"share/kafka2hive/systemd/{Path(path).name}" for path in tracked("configs/systemd")}
     assert len(units) == 3 and units < data
@@ -126,7 +126,7 @@ def test_the_quick_start_works(
     assert str(environment.home / "share" / "kafka2hive") in re.sub(r"[\s│]+", "", told)
 
     printed = {words[1]: environment.run(*words, cwd=tmp_path) for words in commands}
-    assert list(printed) == ["validate", "preview", "run", "status", "verify"]
+    assert list(printed) == ["validate", "preview", "run", "verify"]
     assert f"web.clicks: reads {unique}" in printed["validate"] and "0 errors" in printed["validate"]
     assert "dt=2026-11-02" in printed["preview"]
     status = json.loads(environment.run("kafka2hive", "status", "--json", "-c", "clicks.yaml", cwd=tmp_path))

@@ -98,7 +98,7 @@ def test_passwords_of_a_key_store_and_of_hive_are_nowhere_to_be_seen(
     done = run_once(scenario.config)
     seen["a run that Hive does not let in"] = done.out + done.log
     assert done.code == 69 and "[hive.login] " in done.log, done.log[-3000:]
-    assert "all rows are committed" in done.log and f"refuses user {LDAP_USER}" in done.log
+    assert "are not registered in Hive yet" in done.log and f"refuses user {LDAP_USER}" in done.log
     secret.write_text(f"{LDAP_PASSWORD}\n")
     assert command("recover", scenario.config).code == 0
     assert_flights_in_hive(session, f"{unique}.flights", stored)

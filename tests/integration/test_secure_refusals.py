@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.keys.connections import AUTHENTICATION
+from kafka2hive.config.keys.hdfs_client import AUTHENTICATION
 from kafka2hive.storage.hdfs import HdfsFileSystem
 from tests.harness.keytabs import keytab
 from tests.harness.program import Finished, command, command_as_process, in_time

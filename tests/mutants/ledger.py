@@ -97,7 +97,27 @@ LEDGER = (
         "tests/unit/ledger/test_cleanup.py",
         (
             "orphans of the own generation are kept",
-            ("(parsed[0].generation, parsed[0].epoch) < current:", "parsed[0].generation < current[0]:"),
+            ("(name.generation, name.epoch) < current", "name.generation < current[0]"),
+        ),
+        (
+            "the staged files of an epoch that failed stay",
+            ("(name.generation, name.epoch) == failed and", "False and"),
+        ),
+        (
+            "an epoch that failed takes the files of units under way with it",
+            ("(units_since is None or path in staged)", "True"),
+        ),
+        (
+            "an epoch whose commit was tried counts as failed",
+            ("    if owned.is_spent:\n        return 0\n", ""),
+        ),
+        (
+            "files of other attempts beside a pending epoch stay",
+            ("name.generation < owned.generation.number and", "False and"),
+        ),
+        (
+            "a start without room deletes what its pending epoch names",
+            (" and base_name(path) not in named", ""),
         ),
         (
             "junk pendings stay in the owner's directory",
@@ -215,7 +235,7 @@ LEDGER = (
     ),
     *mistakes(
         RESTORED,
-        "tests/unit/service/tables/test_restored.py",
+        "tests/unit/service/start/test_restored.py",
         (
             "an older ledger that was put back is believed",
             ("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),
@@ -336,7 +356,7 @@ LEDGER = (
         "tests/unit/ledger/test_hive_lines.py",
         (
             "a registration that was given up is owed again",
-            (" - {\n        f.partition for f in changed.forgotten\n    }", ""),
+            (" - given_up\n", "\n"),
         ),
         (
             "a registration that was given up is forgotten by the next snapshot",
@@ -344,7 +364,7 @@ LEDGER = (
         ),
         (
             "what was compared is forgotten by the next snapshot",
-            ("for c in state.compared + change.compared}", "for c in change.compared}"),
+            ("{each.table: each for each in state.compared}", "{}"),
         ),
     ),
     *mistakes(

@@ -3,15 +3,19 @@
 from tests.mutants.text_mutant import mistakes
 
 BACKLOGS = "kafka2hive.service.run.backlogs"
-COMPACTION = "kafka2hive.service.run.compaction"
+COMPACTION = "kafka2hive.service.compaction.chore"
 COMPLETION = "kafka2hive.service.run.completion"
 EPOCHS = "kafka2hive.service.run.epochs"
+INBOX_WATCH = "kafka2hive.service.run.inbox_watch"
+KAFKA_VIEW = "kafka2hive.service.topics.kafka_view"
+LIVENESS = "kafka2hive.service.run.telemetry.liveness"
 MANIFESTS = "kafka2hive.service.tables.manifests"
 ONCE = "kafka2hive.service.run.once"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
 PLAN = "kafka2hive.plan.epoch"
-REPLAYS = "kafka2hive.service.run.replay_orders"
+REPLAYS = "kafka2hive.service.replay.chore"
 REPLAYED = "kafka2hive.service.replay.letter_files"
+TABLE_GUARD = "kafka2hive.service.run.table_guard"
 TABLE_STEPS = "kafka2hive.service.run.table_steps"
 
 SERVICE_LOOP = (
@@ -48,6 +52,14 @@ SERVICE_LOOP = (
             ("if not ending and now - table.completion.asked_at < ASK_SECONDS:", "if False:"),
         ),
         ("a policy is not asked when the run ends", ("if not ending and now", "if now")),
+        (
+            "partitions without a certificate are left out of the next ones",
+            (
+                "            if complete and change is None:\n"
+                "                complete |= self._to_certify_again(table, owned)\n",
+                "",
+            ),
+        ),
         (
             "that a policy was asked is forgotten",
             ("            table.completion = replace(table.completion, asked_at=now)\n", ""),
@@ -116,6 +128,7 @@ SERVICE_LOOP = (
                 "            if epoch is None:\n                self._record(backlogs)\n",
             ),
         ),
+        ("a table without work stays set aside", ("            self._end_trials(backlogs)\n", "")),
     ),
     *mistakes(
         EPOCHS,
@@ -138,15 +151,19 @@ SERVICE_LOOP = (
         (
             "a live run judges logs by topic ids that may be old",
             (
-                "        return {table.name: newer.get(table.name, seen) for table in tables}\n",
-                "        return {table.name: seen for table in tables}\n",
+                "            offsets |= dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))\n",
+                "            self._kafka.look_again(doubtful, seen)\n",
             ),
         ),
     ),
     *mistakes(
         EPOCHS,
         "tests/unit/service/run/test_outages.py",
-        ("the end of an outage is not noticed", ("            self._tell_outages(None)\n", "")),
+        ("the end of an outage is not noticed", ("            self.no_plan = None\n", "")),
+        (
+            "tables that waited for a system wait on when it answers",
+            ("            self._owned_tables.end_waits(system)\n", "            pass\n"),
+        ),
     ),
     *mistakes(
         EPOCHS,
@@ -154,9 +171,9 @@ SERVICE_LOOP = (
         (
             "records with new fields wait for the next interval, and so does each epoch that failed",
             (
-                "self._clock.monotonic())\n        return self._in_flight.epoch",
+                "self._clock.monotonic(), extra)\n        return self._in_flight.epoch",
                 (
-                    "self._clock.monotonic())\n"
+                    "self._clock.monotonic(), extra)\n"
                     "        for name in self._in_flight.tables:\n"
                     "            self._backlogs.note_epoch(self._owned_tables.tables[name], self._in_flight.began, ())\n"
                     "        return self._in_flight.epoch"
@@ -302,7 +319,7 @@ SERVICE_LOOP = (
         ),
         (
             "the ledger does not say what was compared",
-            ("compared=self._gate.agreed(table), completeness", "completeness"),
+            ("change, compared=compared, lapsed", "change, lapsed"),
         ),
         (
             "a registered partition stays refused",
@@ -392,10 +409,6 @@ SERVICE_LOOP = (
             "an idle table never writes down what was compared",
             (" or self._owned_tables.newly_compared(table)", ""),
         ),
-        (
-            "status is silent about registrations that Hive does not take",
-            ("        why = self._registrar.no_answer\n", "        why = None\n"),
-        ),
     ),
     *mistakes(
         TABLE_STEPS,
@@ -423,10 +436,6 @@ SERVICE_LOOP = (
         (
             "an order that cannot be read is withdrawn",
             ("waiting = unread | {order.id for order in orders}", "waiting = {o.id for o in orders}"),
-        ),
-        (
-            "the replay given first is begun, not the one under way",
-            ("next_replay(long, unread, table.owned.state)", "next(iter(long), None)"),
         ),
     ),
     *mistakes(
@@ -479,6 +488,10 @@ SERVICE_LOOP = (
     *mistakes(
         REPLAYS,
         "tests/unit/service/run/test_replay_orders.py",
+        (
+            "the replay given first is begun, not the one under way",
+            ("next_replay(orders, unread, table.owned.state)", "next(iter(orders), None)"),
+        ),
         (
             "letters always come before records",
             ("work.untouched, work.records_next = untouched, True", "work.untouched = untouched"),
@@ -533,20 +546,45 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_replay_orders.py",
         (
             "records come before letters",
-            ("self._replays.tables_with_turn() if only is None else frozenset[str]()", "frozenset[str]()"),
+            ("self.chores.tables_with_turn() if only is None else frozenset[str]()", "frozenset[str]()"),
         ),
         (
             "a failed epoch with letters blames the tables of records",
             (
-                "            if self._replays.failed(in_flight.tables, reason):\n                return\n",
-                "            self._replays.failed(in_flight.tables, reason)\n",
+                "            if self.chores.failed(in_flight.tables, reason):\n                return\n",
+                "            self.chores.failed(in_flight.tables, reason)\n",
             ),
         ),
         (
             "a run of --once ends before its next order",
             ("            if epoch is None and ended:\n", "            if False:\n"),
         ),
-        ("letters alone are planned with one slot", (" and not self._replays.is_waiting:", ":")),
+        ("letters alone are planned with one slot", (" and not self.chores.is_waiting:", ":")),
+    ),
+    *mistakes(
+        "kafka2hive.service.run.chores",
+        "tests/unit/service/run/test_replay_orders.py",
+        (
+            "letters are chosen before what has expired is dropped",
+            (
+                "            retention,  # before",
+                "            replay,\n            retention,  # before",
+            ),
+            ("            replay,  # before compaction for no reason: they share nothing\n", ""),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.service.run.chores",
+        "tests/unit/service/run/test_compaction_orders.py",
+        ("no chore takes orders to compact", ("ordered=(replay, compaction)", "ordered=(replay,)")),
+    ),
+    *mistakes(
+        "kafka2hive.service.chores.chores",
+        "tests/unit/service/run/test_looks_of_a_run.py",
+        (
+            "the last answers of Hive are not recorded at the end of a run",
+            ("            if chore in self.looking:\n", "            if False:\n"),
+        ),
     ),
     *mistakes(
         REPLAYED,
@@ -614,7 +652,7 @@ SERVICE_LOOP = (
         ),
         (
             "a run goes on with an order that was withdrawn",
-            ("                self._forget(self._owned_tables.tables[name], work)\n", ""),
+            ("                self._forget(self._owner.tables[name], work)\n", ""),
         ),
         (
             "an order waits for the retry of a failed partition",
@@ -642,7 +680,7 @@ SERVICE_LOOP = (
         ),
         (
             "a paused table is compacted",
-            ("if table.owned.state.paused is not None:\n            return", "if False:\n            return"),
+            ("if table.owned.state.paused is not None and not self._alone:\n", "if False:\n"),
         ),
         (
             "the window of compaction is looked up by the minute of the hour",
@@ -688,7 +726,7 @@ SERVICE_LOOP = (
         ),
         (
             "a job that has ended counts as under way",
-            ("            self._job = None\n", "            pass\n"),
+            ("            job, self._job = self._job, None\n", "            job = self._job\n"),
         ),
         (
             "an early place that was changed by hand sets the table aside",
@@ -700,6 +738,77 @@ SERVICE_LOOP = (
         (
             "the failure of one unit goes unnoticed",
             ("        if failure is not None:\n", "        if False:\n"),
+        ),
+    ),
+    *mistakes(
+        KAFKA_VIEW,
+        "tests/unit/service/topics/test_kafka_view.py",
+        (
+            "partitions that older metadata do not list are forgotten",
+            ("view.after(self._listed.get(name))", "view"),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/run/test_shared_names.py",
+        (
+            "a table that two new topics claim is decided once and for ever",
+            ("DECIDE_SECONDS if self._undecided else math.inf", "math.inf"),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/run/test_table_guard.py",
+        (
+            "a run ends where somebody else has taken a stopped table",
+            (
+                "            except (Fenced, TakeOverLost, OwnedByLiveRun) as taken:\n",
+                "            except OwnedByLiveRun as taken:\n",
+            ),
+        ),
+    ),
+    *mistakes(
+        LIVENESS,
+        "tests/unit/service/run/test_conditions.py",
+        (
+            "a table that stops again has stopped when it stopped first",
+            ("        if error is not aside.error:\n", "        if error is None:\n"),
+        ),
+    ),
+    *mistakes(
+        INBOX_WATCH,
+        "tests/unit/service/run/test_orders.py",
+        (
+            "an order to a table that the run does not hold is put aside",
+            ("            elif self._may_be_ours_or_buggy(order.table):\n", "            elif False:\n"),
+        ),
+        (
+            "an order to a table of another service waits for ever",
+            ("        return state.service == self._wiring.map.service\n", "        return True\n"),
+        ),
+    ),
+    *mistakes(
+        TABLE_GUARD,
+        "tests/unit/service/run/test_table_guard.py",
+        (
+            "a table that is lost to a command ends the run",
+            ("if owner is not None and not is_of_command(owner):", "if True:"),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.ledger.history",
+        "tests/unit/service/run/test_replay_orders.py",
+        (
+            "a replay decodes letters of later epochs",
+            ("            and snapshot.epoch <= self._through\n", ""),
+        ),
+    ),
+    *mistakes(
+        REPLAYS,
+        "tests/unit/service/run/test_replay_orders.py",
+        (
+            "a replay that another run has begun starts its counts again",
+            ("        if known is None or known.order != order.id:\n", "        if True:\n"),
         ),
     ),
 )

@@ -32,4 +32,5 @@ SURVIVORS = {
     "_with_places dcbc6631": "rows are cast to the types of the sink's schema",
     "_with_places 59a53bde": "rows are cast to the types of the sink's schema",
     "_with_places d6b30e42": "rows are cast to the types of the sink's schema",
+    "_plan_due 3dcc1670": "noticed by test_replay_orders.py (letters are tried alone), which is not among the 16 nearest tests",
 }

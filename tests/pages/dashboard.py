@@ -309,6 +309,12 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 [_rate_by_table("changed_values_total", "{{kind}}", "kind")],
             ),
             Graph(
+                "Marks of change logs",
+                "Heartbeats, watermarks and other messages that are skipped, and truncations, by kind.",
+                "cps",
+                [_rate_by_table("change_log_marks_total", "{{kind}}", "kind")],
+            ),
+            Graph(
                 "Fields without a column",
                 "JSON fields since the start that no column takes, by table.",
                 "short",

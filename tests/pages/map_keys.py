@@ -1,4 +1,4 @@
-"""The keys of the map for docs/configuration.md: one table for each section."""
+"""The keys of the map for the pages that explain them: one table for each section."""
 
 import dataclasses
 import inspect
@@ -77,11 +77,11 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "completion": (CompletionOptions, None),
     "compact": (CompactOptions, None),
 }
-"""By the names of their parts in the page: the values of a section, and those whose keys another table has."""
+"""By the names of their parts in the pages: the values of a section, and those whose keys another table has."""
 
 
 def key_tables() -> dict[str, Callable[[], str]]:
-    """The parts of the page by their names."""
+    """The parts of the pages by their names."""
 
     def part(section: type, elsewhere: type | None) -> Callable[[], str]:
         return lambda: key_table(section, elsewhere)

@@ -1,29 +1,50 @@
-"""Which pages have generated parts, which files are generated as a whole, and their text as it must be."""
+"""Every file that is derived from declarations in the code, as a whole or in parts, and its text as it must be."""
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
+from kafka2hive.config.json_schema import SCHEMA_FILE, json_schema_text
+from tests.dependencies import licences
+from tests.pages.codes import error_tables, finding_table
 from tests.pages.dashboard import dashboard
-from tests.pages.map_keys import key_tables
+from tests.pages.frozen_documents import frozen_documents
+from tests.pages.map_pages import map_pages
+from tests.pages.metrics import metrics_table
+from tests.pages.semantic_types import semantic_types
 from tests.pages.snapshot_lines import snapshot_lines
+from tests.pages.standard_tests import standard_tests
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
-PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
-    DOCS / "configuration.md": key_tables(),
+PARTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
+    **map_pages(DOCS),
+    DOCS / "commands.md": {"findings": finding_table},
+    DOCS / "decoding.md": semantic_types(),
+    DOCS / "operations.md": {**error_tables(), "metrics": metrics_table},
     DOCS / "protocol.md": {"snapshot lines": snapshot_lines},
+    DOCS / "testing.md": {"standard tests": standard_tests},
 }
+"""By page: its parts, between `<!-- NAME -->` and `<!-- /NAME -->`."""
 
-DASHBOARD = DOCS.parent / "configs" / "grafana" / "kafka2hive.json"
+
+def derived_files() -> Mapping[Path, Callable[[], str]]:
+    """Return for each file what it must hold."""
+    return {
+        **{page: partial(_with_parts, page, parts) for page, parts in PARTS.items()},
+        ROOT / "configs" / SCHEMA_FILE: json_schema_text,
+        ROOT / "configs" / "grafana" / "kafka2hive.json": dashboard,
+        licences.PAGE: licences.page,
+        **frozen_documents(),
+    }
 
 
-def current(page: Path) -> str:
-    """The file with all its generated parts up to date. Raises ValueError: a part has no place in it."""
-    if page == DASHBOARD:
-        return dashboard()
+def _with_parts(page: Path, parts: Mapping[str, Callable[[], str]]) -> str:
+    """Return the page with its parts up to date. Raises ValueError: a part has no place in it."""
     text = page.read_text()
-    for name, part in PAGES[page].items():
+    for name, part in parts.items():
         place = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->\n)", re.DOTALL)
         if len(place.findall(text)) != 1:
             raise ValueError(f"{page.name}: there must be one part <!-- {name} --> .. <!-- /{name} -->")

@@ -93,6 +93,18 @@ class Hdfs(Service):
         command = [*hadoop_command(self.folder), "org.apache.hadoop.hdfs.tools.DFSAdmin", *arguments]
         return run_to_end("dfsadmin", command, self.folder)
 
+    def erasure_code(self, path: str, policy: str = "RS-3-2-1024k") -> None:
+        """Have a directory's new files erasure-coded; `policy` "replicate" ends that."""
+        if policy == "replicate":
+            self._ec("-setPolicy", "-replicate", "-path", path)
+            return
+        self._ec("-enablePolicy", "-policy", policy)
+        self._ec("-setPolicy", "-policy", policy, "-path", path)
+
+    def _ec(self, *arguments: str) -> str:
+        command = [*hadoop_command(self.folder), "org.apache.hadoop.hdfs.tools.ECAdmin", *arguments]
+        return run_to_end("ec", command, self.folder)
+
     def _configure(self) -> None:
         _, http, *datanode_ports = self._ports
         storage = self.folder / "data" / "nn"

@@ -8,9 +8,10 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from tests.services.jvm import java_command
 from tests.services.kafka_node import READY, node_properties, prepare
 from tests.services.service import Service
-from tests.services.service_process import READY_SECONDS, ServiceProcess
+from tests.services.service_process import READY_SECONDS, ServiceProcess, run_to_end
 
 
 class KafkaNodes(Service):
@@ -90,6 +91,15 @@ class KafkaNodes(Service):
         """Delete a topic and wait for it."""
         admin = self.admin()
         admin.delete_topics([name])[name].result(120)
+
+    def limit_client(self, client_id: str, bytes_a_second: int) -> None:
+        """Give the clients of this id a quota of fetched bytes."""
+        arguments = [
+            *("kafka.admin.ConfigCommand", "--bootstrap-server", self.bootstrap, "--alter"),
+            *("--entity-type", "clients", "--entity-name", client_id),
+            *("--add-config", f"consumer_byte_rate={bytes_a_second}"),
+        ]
+        run_to_end("kafka configs", [*java_command("kafka", 128), *arguments], self.folder)
 
     def _create(self, topic: NewTopic) -> None:
         admin = self.admin()  # must outlive the answer

@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 class SimulatedClock:
     """The Clock port. `now` never changes, because the protocol must not depend on it."""
 
-    def __init__(self, hand_over: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, hand_over: Callable[[], object] = lambda: None) -> None:
         self._hand_over = hand_over
         self._seconds = 0.0
 

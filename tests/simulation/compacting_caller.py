@@ -1,277 +1,175 @@
-"""A process of a table that is compacted: places early and final, units, moves, and the watch over the locations in Hive.
+"""Processes of a table that is compacted: runs, and `compact`. Production's chores decide what is written, moved and retired.
 
 Each start may have another map: without `compact`, or with another time zone.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from kafka2hive.ledger.early_files import with_places
-from kafka2hive.ledger.snapshot.change import Compaction, Completeness, NoTracking
-from kafka2hive.ledger.snapshot.compaction import counted_partitions, may_move, watched_partitions
-from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import FileKind, HivePartition
-from kafka2hive.model.snapshot import EarlyPartition
-from kafka2hive.model.text import unix_seconds
-from kafka2hive.plan.contract import UnitAssignment, WrittenUnit
-from kafka2hive.storage.port import NotFound, StorageError
+from kafka2hive.config.keys import CompactOptions
+from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NoTracking, Replay
+from kafka2hive.model.text import utc_text
+from kafka2hive.plan.contract import TableFailure, UnitAssignment, UnitResult, WrittenUnit
+from kafka2hive.service.chores.command_owner import CommandOwner
+from kafka2hive.service.compaction.command import _CompactReport, _move, _register, _retire
+from kafka2hive.service.hive.places import with_places
+from kafka2hive.service.hive.registrar import register_now
+from kafka2hive.service.start.takeover import RegistrationOutcome
+from kafka2hive.storage.port import StorageError
+from tests.simulation.chore_caller import ChoreCaller, CommandEnded, table_rule
 from tests.simulation.filesystem import SimulatedFileSystem
-from tests.simulation.ledger_caller import KEEP, LedgerCaller
+from tests.simulation.ledger_caller import KEEP
 from tests.simulation.places import LOCATION
-from tests.simulation.tasks import Share, TaskFailed, records_in
-from tests.simulation.watch import Violation
+from tests.simulation.tasks import Share, records_in
+from tests.simulation.topic import DAY_MS, ends_ms
 
-UNIT_BYTES = 24
-ZONES = 3
-KEEP_SECONDS = 400.0
-SHORT_SECONDS = 40.0
+UNIT_BYTES, SEALED_UNIT_BYTES = 24, 1_500
+"""The least `compact.target`, without and with footers in the files."""
+ZONES = ("UTC", "Asia/Tokyo", "America/New_York")
+KEEP_SECONDS, SHORT_SECONDS = 100.0, 10.0
+"""The map's `compact.keep`."""
+RETAIN_SECONDS = 30 * DAY_MS / 1000
+CORES = 3
 
 Spawn = Callable[[str, Callable[[SimulatedFileSystem], None]], None]
 
 
-def closes_of(path: str, zone: int) -> str:
-    """Return the end of the period of `dt=3/hr=1` in a time zone, as a text that sorts like time."""
-    return _time(int(path.partition("/")[0].removeprefix("dt=")) + 1 + zone)
+class Units:
+    """A UnitRunner: `spawn` starts a thread that writes the units of a job beside the epochs; None: `begin` writes them itself.
+
+    `pace` and `gaps`: a result arrives at one of so many looks; one of so many units leaves sources out.
+    """
+
+    def __init__(self, process: "CompactingCaller", spawn: Spawn | None) -> None:
+        self.pace, self.gaps = 3, 6
+        self._process = process
+        self._spawn = spawn
+        self._end: Sequence[UnitResult] | Exception | None = None
+
+    def cores(self) -> int:
+        return CORES
+
+    def begin(self, assignments: Sequence[UnitAssignment]) -> None:
+        self._end = None
+        write = partial(self._write_all, assignments)
+        if self._spawn is None:
+            write(self._process.files)
+        else:
+            self._spawn(f"unit{assignments[0].epoch}.{assignments[0].task}", write)
+
+    def take(self) -> Sequence[UnitResult] | Exception | None:
+        if self._spawn is not None and self._process.world.below(self.pace) < self.pace - 1:
+            return None  # the others take longer
+        end, self._end = self._end, None
+        return end
+
+    def _write_all(self, assignments: Sequence[UnitAssignment], files: SimulatedFileSystem) -> None:
+        world = self._process.world
+        results = [self._write(files, each) for each in assignments]
+        failed = sum(each.failure is not None for each in results)
+        world.count["units that failed"] += failed
+        self._end = OSError("a task was killed") if failed and world.below(2) else results
+
+    def _write(self, files: SimulatedFileSystem, assignment: UnitAssignment) -> UnitResult:
+        """Stage the rows of the unit's first sources, mostly all of them."""
+        world, sources = self._process.world, assignment.sources
+        if (
+            self._spawn and len(sources) > 1 and world.below(self.gaps) == 0
+        ):  # the columns of the others differ
+            sources = sources[: 1 + world.below(len(sources) - 1)]
+        share = Share(assignment.task, assignment.ledger_id, assignment.generation, assignment.epoch, ())
+        try:
+            records = [record for path in sources for record in records_in(files.read(path))]
+            stage = self._process.code.tasks.stage_compacted
+            staged = stage(world, files, share, assignment.home, records)
+        except StorageError as error:
+            return UnitResult(assignment.task, failure=TableFailure("storage.unavailable", str(error)))
+        world.count["units"] += 1
+        return UnitResult(assignment.task, WrittenUnit(tuple(staged), len(sources), len(records)))
 
 
-def _time(day: int) -> str:
-    return f"9000-{day:06d}"
-
-
-class CompactingCaller(LedgerCaller):
-    """A LedgerCaller whose partitions begin early and move once they are complete."""
-
-    _compacts = False
-    has_compact, zone = True, 0
-    footers: Any = None
-    looks_at_start = True
+class CompactingCaller(ChoreCaller):
+    """A ChoreCaller whose partitions begin early and move once they are complete."""
 
     def __init__(self, *arguments: Any, spawn_unit: Spawn | None = None) -> None:
-        """`spawn_unit` starts a thread that writes a unit beside the epochs; None: this thread writes units itself."""
-        super().__init__(*arguments)
-        self.spawn_unit = spawn_unit
-        self.units: Any = None
-        self._results: list[tuple[Any, UnitAssignment, WrittenUnit | None]] = []
-        self.metastore.is_fenced = self._is_fenced
-        self._checked: frozenset[HivePartition] = frozenset()
-
-    def _is_fenced(self) -> bool:
-        return self.owned is not None and self.owned.directory not in self.world.namenode.directories
+        """`spawn_unit` starts a thread that writes units beside the epochs; None: this thread writes them itself."""
+        super().__init__(*arguments, rule=table_rule())
+        self.has_compact, self.zone = True, ZONES[0]
+        self.units = Units(self, spawn_unit)
+        self.chores.run_jobs_with(self.units)
 
     def start(self) -> None:
-        """Start the table as before, often with another map, and look at the locations in Hive."""
-        self.has_compact, self.zone = self.world.below(4) > 0, self.world.below(ZONES)
+        """Start the table as before, often with another map."""
+        self.world.count["units dropped"] += self.table.units_since is not None
+        self.use_map(has_compact=self.world.below(4) > 0, zone=ZONES[self.world.below(len(ZONES))])
         super().start()
-        if self.looks_at_start:
-            self.keep_locations()
 
-    def epoch(self) -> None:
-        """Commit one epoch as before; look at the locations now and then."""
-        super().epoch()
-        if self._compacts:
-            self.units = None
-        if self.world.below(3) == 0:
-            self.keep_locations()
-
-    def _register(self) -> frozenset[HivePartition]:
-        """Register what is pending as a run does, which compares the location of each partition once."""
-        pending = frozenset(self.owned.state.unregistered)
-        result = self.code.register.register(self.metastore, pending, self._checked)
-        self._checked |= result.registered
-        left: frozenset[HivePartition] = result.open_registrations
-        return left
-
-    def keep_locations(self) -> None:
-        """Look at the locations in Hive (K7), and retire what was right for long (K8)."""
-        if self.owned is None:
-            return
-        at = self.world.now
-        keep, state = self.code.register.keep_locations, self.owned.state
-        check = keep(
-            self.metastore,
-            sorted(watched_partitions(state)),
-            is_counted=counted_partitions(state).__contains__,
+    def use_map(self, *, has_compact: bool, zone: str) -> None:
+        self.has_compact, self.zone = has_compact, zone
+        least = UNIT_BYTES if self.world.seal is None else SEALED_UNIT_BYTES
+        compact = CompactOptions(
+            target_bytes=least * (1 + self.world.below(4)),
+            share=1.0,
+            keep_seconds=self.world.keep_seconds,
         )
-        kept = self.code.retire.keep_places(
-            self.ports,
-            self.owned,
-            self.code.retire.Looks(dict.fromkeys(check.right, at), check.put_back),
-            keep_seconds=self.world.keep_seconds if self.has_compact else math.inf,
-            now=self.world.now,
-            footer_of=self._footer_of,
-            publish=self._publish_places,
+        rule = table_rule()
+        rule = replace(
+            rule,
+            bucketing=replace(rule.bucketing, zone=zone),
+            compact=compact if has_compact else None,
+            retain=RETAIN_SECONDS if self.world.retains else None,
         )
-        if kept.problems:
-            raise Violation(f"what has moved is not at home: {kept.problems}")
-        again = keep(self.metastore, sorted(check.put_back))
-        self.world.count["locations put back whose time ran"] += len(again.corrected)
-        self.world.count["locations that were put back"] += len(check.corrected)
-
-    def record_registrations(self) -> None:
-        """Commit what Hive has confirmed, as an idle table does."""
-        update = self.code.draft.RegistrationUpdate(registered=self._registered())
-        self.owned = self.code.epoch.publish(self.ports, self.owned, update).owned
-
-    def _publish_places(self, change: Any) -> Any:
-        since = {m.partition: unix_seconds(m.right_since) for m in self.owned.state.moved}
-        for each in change.retired:
-            met = max(self.metastore.put_back(each), since[each] or self.world.now)
-            if self.world.now - met < self.world.keep_seconds:
-                raise Violation(
-                    f"{each} is retired {self.world.now - met:.0f} s after it may have been put back"
-                )
-        change = replace(change, registered=self._registered())
-        self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
-        self.world.count["partitions retired"] += len(change.retired)
-        self.world.count["retired partitions cleared"] += len(change.cleared)
-        return self.owned
-
-    def _footer_of(self, status: Any) -> Any:
-        content = self.files.read(status.path)
-        return None if self.footers is None else self.footers.of(content)
+        self.table.in_map = replace(self.table.in_map, rule=rule)
 
     def _plan(self) -> Any:
-        change = self._planned()
-        self._compacts = isinstance(change, Compaction)
-        return change
-
-    def _planned(self) -> Any:
-        change = None
-        if self.spawn_unit is not None:
-            change = self._background(self.spawn_unit)
-        elif self.has_compact and self.world.below(2) == 0:
-            change = self._foreground()
-        if change is not None:
+        self.chores.begin_jobs((), {})
+        change: Any = super()._plan()
+        if not isinstance(change, DataEpoch | Replay):
             return change
-        change = super()._plan()
-        if not hasattr(change, "closes"):
-            return change
-        paths = {f.hive_partition.path for f in change.files if f.kind is FileKind.DATA}
-        closes = {path: closes_of(path, self.zone) for path in paths if self.has_compact}
         self.world.maps[self.owned.generation.number, self.owned.next_epoch] = (self.has_compact, self.zone)
         self.world.count["epochs without compact in the map"] += not self.has_compact
-        return with_places(self.files, self.owned.state, change, closes)
+        return with_places(self.files, self.owned.state, self.table.rule, cast(Any, change))
 
     def _complete(self) -> Any:
-        """Complete open partitions in every third epoch, as before; an epoch that compacts asks for nothing.
+        """Complete open partitions in every third epoch, as before; the table is read through any time.
 
-        The table is read through any time, also one before the ends of the partitions' periods.
+        That may be a time before the ends of the partitions' periods.
         """
-        if self._compacts:
-            return None
         state, answer = self.owned.state, super()._complete()
         if isinstance(answer, Completeness) and answer.complete:
-            days = [int(each.partition.path.partition("/")[0].removeprefix("dt=")) for each in state.open]
-            last = max(days) + 1 + ZONES
-            through = _time(self.world.below(last) if self.world.below(4) == 0 else last)
+            ends = sorted({ends_ms(each.partition) for each in state.open})
+            through = utc_text((ends[-1] + 2 * DAY_MS) // 1000)
+            if self.world.below(4) == 0:
+                through = utc_text(ends[self.world.below(len(ends))] // 1000)
             return replace(answer, through=max(through, state.tracking.through if state.tracking else ""))
         # the ledger's oracle does not tell a certificate that was not written from one that nobody asks for any more
         return None if isinstance(answer, NoTracking) and state.certificates else answer
 
-    def _foreground(self) -> Compaction | None:
-        """Write all units of one or two partitions, as `compact` does for one after the other."""
-        complete = self._ready()
-        if not complete:
-            return None
-        changes = []
-        for early in complete[: 1 + self.world.below(2)]:
-            units = self._units(early)
-            while (change := self._move(units)) is None:
-                assignments = units.assign(1, self.owned.next_epoch, 0)
-                if not assignments:
-                    return None  # a listing had no answer
-                try:
-                    for assignment in assignments:
-                        units.note_written(assignment, self._write(self.files, assignment))
-                except NotFound:
-                    return None
-                except StorageError as error:
-                    raise TaskFailed(str(error)) from error
-            changes.append(change)
-        files = tuple(file for change in changes for file in change.files)
-        return self._counted(
-            replace(changes[0], files=files, units=tuple(unit for c in changes for unit in c.units))
-        )
-
-    def _background(self, spawn: Spawn) -> Compaction | None:
-        """Note what other threads have written since, assign more of them, or return the move of their partition."""
-        world = self.world
-        if self.units is not None and (not self.units.is_of(self.owned) or world.below(40) == 0):
-            world.count["units dropped"] += 1
-            self.units = None
-        results: list[tuple[Any, UnitAssignment, WrittenUnit | None]] = []
-        if world.below(2):  # the others take longer
-            results, self._results = self._results, []
-        for units, assignment, written in results:
-            if units is not self.units:
-                continue
-            if written is None:
-                world.count["units that failed"] += 1
-                units.note_failed([assignment])
-            else:
-                units.note_written(assignment, written)
-        ready = self._ready() if self.has_compact else ()
-        if self.units is None and ready:
-            self.units = self._units(ready[world.below(len(ready))])
-        if self.units is None or not self.has_compact:
-            return None
-        known = self.units.length
-        change = self._move(self.units)
-        world.count["files that came while units were written"] += 0 < known < self.units.length
-        if change is not None:
-            older = any(f"-e{self.owned.next_epoch:06d}-" not in file.staged for file in change.files)
-            world.count["units written during earlier epochs"] += older
-            return self._counted(change)
-        for assignment in self.units.assign(1 + world.below(2), self.owned.next_epoch, 0):
-            spawn(
-                f"unit{assignment.epoch}.{assignment.task}", partial(self._run_unit, self.units, assignment)
-            )
-        return None
-
-    def _run_unit(self, units: Any, assignment: UnitAssignment, files: SimulatedFileSystem) -> None:
-        """Write a unit in another thread."""
-        try:
-            written = self._write(files, assignment)
-        except StorageError:
-            written = None
-        self._results.append((units, assignment, written))
-
-    def _ready(self) -> tuple[EarlyPartition, ...]:
-        ready: tuple[EarlyPartition, ...] = may_move(self.owned.state, self.owned.certified)
-        return ready
-
-    def _units(self, early: EarlyPartition) -> Any:
-        return self.code.units.PartitionUnits(self.owned, early, UNIT_BYTES * (1 + self.world.below(4)))
-
-    def _move(self, units: Any) -> Compaction | None:
-        try:
-            change: Compaction | None = units.move(self.files, self.owned, self._ready(), "_SUCCESS")
-        except StorageError:
-            return None
-        except TableError as error:
-            raise Violation(str(error)) from error
-        return change
-
-    def _write(self, files: SimulatedFileSystem, assignment: UnitAssignment) -> WrittenUnit:
-        """Stage the rows of the unit's first sources, mostly all of them. Raises StorageError."""
-        sources = assignment.sources
-        if (
-            self.spawn_unit and len(sources) > 1 and self.world.below(6) == 0
-        ):  # the columns of the others differ
-            sources = sources[: 1 + self.world.below(len(sources) - 1)]
-        records = [record for path in sources for record in records_in(files.read(path))]
-        share = Share(assignment.task, assignment.ledger_id, assignment.generation, assignment.epoch, ())
-        staged = self.code.tasks.stage_compacted(self.world, files, share, assignment.home, records)
-        return WrittenUnit(tuple(staged), len(sources), len(records))
-
-    def _counted(self, change: Compaction) -> Compaction:
-        self.world.count["partitions moved"] += len({unit.partition for unit in change.units})
-        self.world.count["units"] += len(change.units)
-        return replace(change, registered=self._registered())
-
     def _clean_up(self) -> None:
-        since = None if self.units is None else self.units.since
-        self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP, since)
+        self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP, self.table.units_since)
+
+
+class CompactCommand(CompactingCaller):
+    """A process of `compact`: it takes the table over, does with production's loops what it can do, and ends."""
+
+    def serve(self) -> None:
+        with suppress(CommandEnded):
+            super().serve()
+
+    def epoch(self) -> None:
+        self.use_map(has_compact=True, zone=self.zone)
+        state = self.owned.state
+        report = _CompactReport(state.table, state.early)
+        owner = CommandOwner(self.ports, self.table.rule, self.owned, report.prepare)
+        _move(self.wiring, owner, report, cast(Any, self.units))
+        _register(owner, cast(Any, SimpleNamespace(register=self._register_now)))
+        _retire(self.wiring, owner, report, self.metastore)
+        self.world.count["commands that compact"] += 1
+        raise CommandEnded
+
+    def _register_now(self, pending: frozenset[Any]) -> RegistrationOutcome:
+        return RegistrationOutcome(register_now(self.metastore, lambda table: None, pending).pending)

@@ -1,20 +1,32 @@
 """Schedules of a table that is compacted: its processes, and statements of others that put locations back in Hive.
 
 In a third of them letters come back, and in another third the ledger is lost once and rebuilt from the footers.
-In a quarter of all, other threads write the units while their drivers commit epochs.
+In half of the others partitions expire, too. In a quarter of all, other threads write the units while epochs go on.
 """
 
 from collections.abc import Callable
 
 from tests.simulation.actor import Actor
+from tests.simulation.chore_caller import night_passes
 from tests.simulation.code import REAL, Production
 from tests.simulation.compacting_caller import KEEP_SECONDS, SHORT_SECONDS, CompactingCaller
 from tests.simulation.compaction_oracle import judge
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.places import LOCATION
-from tests.simulation.rebuilt_ledger import Footers, rebuild_ledger
+from tests.simulation.rebuilt_ledger import rebuild_ledger
 from tests.simulation.schedule import Outcome, Schedule, outcome_of
+from tests.simulation.service.footers import seal
+
+RARE_UNITS_EVERY, SLOW_UNITS_AT, SHORT_UNITS_AT = 24, 6, 10
+"""Of so many schedules one has units that are written during many epochs, and one has units that often leave sources out.
+
+Both are among those in which other threads write the units.
+"""
+LATE_EVERY, LATE_AT = 8, 2
+"""In one of so many schedules epochs are so small that partitions get more data while their units are written."""
+COMMANDS = 6
+"""One of so many processes is `compact`."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
@@ -23,33 +35,35 @@ def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None
 
 
 class CompactionSchedule(Schedule):
-    """A schedule of the ledger with compaction; instead of retention, other users of Hive act."""
+    """A schedule of the ledger with compaction; instead of another tool that deletes files, other users of Hive act."""
 
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         super().__init__(seed, code, trace)
         kind = self.world.below(3)
+        self.world.step_seconds = 1.0
         self.world.replays = kind == 0
+        self.world.retains = kind == 2 and self.world.below(2) == 0
         self.has_background = seed % 4 == 2
         self.moment, self.patience = "", -1
         """The state of an epoch in which the ledger is lost, after so many steps in such states; -1: it is not lost then."""
-        self.footers = Footers() if kind == 1 else None
+        self.loses_ledger = kind == 1
         self.is_long = (
             kind == 1 and self.world.below(2) == 1
         )  # the ledger is lost after early files were retired
         self.world.keep_seconds = SHORT_SECONDS if self.is_long else KEEP_SECONDS
         self.average = 600 * (1 + self.is_long) * (1 + self.has_background)
-        if self.footers is not None:
-            self.world.seal = self.footers.seal
+        if self.loses_ledger:
+            self.world.seal = seal
 
     def run(self) -> None:
         """Run to the last step, perhaps lose the ledger and go on with a rebuilt one, then end all actors."""
-        if self.footers is not None:
+        if self.loses_ledger:
             self.patience = self.world.below(12) + 60 * self.is_long
             self.moment = ("some", "all")[self.world.below(2)]
         self.chaos()
         self.patience = -1
         self.end()
-        if self.footers is not None and rebuild_ledger(self.world, self.code, self.footers):
+        if self.loses_ledger and rebuild_ledger(self.world, self.code):
             if self.world.below(3) == 0:
                 return
             self.world.later += self.world.step
@@ -67,7 +81,12 @@ class CompactionSchedule(Schedule):
 
     def judge(self) -> None:
         """Let the oracle judge. Raises Violation."""
-        judge(self.world, self.hive, self.code, self.footers)
+        judge(self.world, self.hive, self.code)
+
+    def _pause(self) -> None:
+        if self.world.retains and self.world.below(2):
+            night_passes(self.world)
+        super()._pause()
 
     def _retire(self) -> None:
         if not self.hive.down:
@@ -75,10 +94,17 @@ class CompactionSchedule(Schedule):
 
     def _caller(self, name: str, actor: Actor) -> LedgerCaller:
         spawn = self._spawn_unit if self.has_background else None
-        caller: CompactingCaller = self.code.compacting_caller.CompactingCaller(
-            self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin, spawn_unit=spawn
-        )
-        caller.footers = self.footers
+        callers = self.code.compacting_caller
+        is_command = self.world.below(COMMANDS) == 0
+        kind = callers.CompactCommand if is_command else callers.CompactingCaller
+        arguments = (self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin)
+        caller: CompactingCaller = kind(*arguments, spawn_unit=None if is_command else spawn)
+        if self.world.seed % LATE_EVERY == LATE_AT:
+            caller.most_offsets = 1
+        if self.world.seed % RARE_UNITS_EVERY == SLOW_UNITS_AT:
+            caller.units.pace = 5
+        if self.world.seed % RARE_UNITS_EVERY == SHORT_UNITS_AT:
+            caller.units.gaps = 2
         return caller
 
     def _spawn_unit(self, name: str, write: Callable[[SimulatedFileSystem], None]) -> None:

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 
-from kafka2hive.ledger.retire import MOST_RETIRED
-from kafka2hive.ledger.snapshot.compaction import watched_partitions
 from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange
@@ -13,8 +12,9 @@ from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, other_place
 from kafka2hive.model.snapshot import REBUILT
 from tests.simulation import oracle
+from tests.simulation.chore_caller import DELAY_SECONDS
 from tests.simulation.code import Production
-from tests.simulation.compacting_caller import KEEP_SECONDS, CompactingCaller, closes_of
+from tests.simulation.compacting_caller import KEEP_SECONDS, ZONES, CompactingCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
     check_accounts,
@@ -25,36 +25,47 @@ from tests.simulation.oracle import (
     without_replayed,
 )
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, WAREHOUSE
-from tests.simulation.rebuilt_ledger import Footers, lose_ledger
+from tests.simulation.rebuilt_ledger import lose_ledger
+from tests.simulation.retention import check_all_dropped, check_dropped, let_days_pass
 from tests.simulation.snapshot_text import SnapshotText, ToldEarly, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
-from tests.simulation.topic import records_by_place
+from tests.simulation.topic import closes_of, records_by_place
 from tests.simulation.watch import VISIBLE, Violation, visible_records
-from tests.simulation.world import STEP_SECONDS, World
+from tests.simulation.world import World
 
+MOST_UNITS = 60
+"""How many units may be left after the last fault."""
+MOST_RETIRED = 20
+"""How many partitions one snapshot retires (K8)."""
 OPEN = f"{LOCATION}/_open/"
 
 
-def judge(world: World, hive: Hive, code: Production, footers: Footers | None = None) -> None:
+def judge(world: World, hive: Hive, code: Production) -> None:
     """Recover cleanly, let late RPCs and statements arrive, look at the locations, then check every promise."""
     if world.late and world.below(2):
-        _recover(world, hive, code, "recover1", footers)
+        _recover(world, hive, code, "recover1")
     while world.late:
         world.execute_late()
     while hive.stale:
         hive.end_analyze(world)
     hive.repair(world, LOCATION)
-    driver = _recover(world, hive, code, "recover2", footers)
+    driver = _recover(world, hive, code, "recover2")
     check_tidiness(world, LEDGER, LOCATION, since=world.rebuilt)
+    draws = world.random, world.bits
+    if not world.retains and code.lost_compacted.lose_and_repair(world, hive, code):
+        driver = _recover(world, hive, code, "recover3")
+    world.random, world.bits = draws  # what follows is the same with and without a loss
     try:
-        driver.keep_locations()
+        driver.look()
         driver.epoch()
         _check_registered(hive, driver)
         hive.repair(world, LOCATION)
         _put_back(hive, driver)
-        driver.keep_locations()
-        _check_set_again(hive, driver)
+        driver.look()
+        _check_set_again(hive, history(world, LEDGER, world.rebuilt)[-1])
         _retire(world, hive, driver)
+        if world.retains:
+            let_days_pass(world, driver)
     except Kafka2HiveError as error:
         raise Violation(f"the service cannot go on: {error}") from error
     if driver.unregistered:
@@ -64,13 +75,18 @@ def judge(world: World, hive: Hive, code: Production, footers: Footers | None = 
     check_offsets(snapshots)
     check_accounts([each for each in snapshots if each.owner != REBUILT])
     check_places(world, snapshots)
-    check_certificates(world, snapshots)
+    dropped = check_dropped(world, snapshots) if world.retains else set()
+    early = {place.replace(f"{LOCATION}/", OPEN) for place in dropped}
+    check_certificates(world, snapshots, dropped=frozenset(dropped | early))
     files, filtered = without_replayed(world, snapshots)
+    if world.retains:
+        check_all_dropped(files, snapshots[-1], dropped)
     check_files(world, files)
     files = [file for file in files if file.kind != "compacted"]
-    check_rows(world, files, snapshots[-1], filtered)
-    check_readers(world, hive, files, snapshots)
-    check_restored(world, driver, code, snapshots)
+    check_rows(world, files, snapshots, filtered)
+    check_readers(world, hive, files, snapshots, dropped)
+    if not world.retains:
+        check_restored(world, driver, code, snapshots)
 
 
 def _check_registered(hive: Hive, driver: CompactingCaller) -> None:
@@ -83,11 +99,14 @@ def _check_registered(hive: Hive, driver: CompactingCaller) -> None:
 
 def _retire(world: World, hive: Hive, driver: CompactingCaller) -> None:
     """Let time pass: whatever has moved must be retired after three looks, and its early files be gone (K8)."""
-    driver.has_compact = True
-    driver.record_registrations()
+    driver.use_map(has_compact=True, zone=ZONES[0])
+    for _ in range(MOST_UNITS):
+        driver.rest()
+    _check_moved(history(world, LEDGER, world.rebuilt)[-1])
+    driver.record()
     for _ in range(4 + len(driver.owned.state.moved) // MOST_RETIRED):
-        driver.keep_locations()
-        world.later += int(KEEP_SECONDS / STEP_SECONDS) + 1
+        driver.look()
+        world.later += int(KEEP_SECONDS) + 1
     state = driver.owned.state
     if state.moved or state.retired:
         raise Violation(f"after {KEEP_SECONDS} s without faults there are {state.moved} and {state.retired}")
@@ -105,9 +124,27 @@ def _retire(world: World, hive: Hive, driver: CompactingCaller) -> None:
             )
 
 
-def _check_set_again(hive: Hive, driver: CompactingCaller) -> None:
-    """Check that one look has set right whatever was put back (K7)."""
-    for partition in sorted(watched_partitions(driver.owned.state)):
+def _check_moved(newest: SnapshotText) -> None:
+    """Check that no partition is early that could have moved (K3)."""
+    is_open = {each.partition.path for each in newest.open}
+    given_up = {each.partition for each in newest.forgotten}
+    for each in newest.early if newest.tracking is not None else ():
+        waits = each.partition.path in is_open or each.partition in given_up
+        if not waits and _is_over(each.closes, newest, is_certified=each.certified > 0):
+            raise Violation(f"{each} is complete, and is not compacted")
+
+
+def _is_over(closes: str, snapshot: SnapshotText, *, is_certified: bool) -> bool:
+    """Return whether the table is read through the end of a period, and the map's delay if nothing was certified (K3)."""
+    if snapshot.through == "-":
+        return False
+    delay = timedelta(seconds=0 if is_certified else DELAY_SECONDS)
+    return datetime.fromisoformat(closes) + delay <= datetime.fromisoformat(snapshot.through)
+
+
+def _check_set_again(hive: Hive, newest: SnapshotText) -> None:
+    """Check that looks have set right whatever was put back (K7)."""
+    for partition in (*(each.partition for each in newest.early), *(each.partition for each in newest.moved)):
         where = hive.registered.get((partition.table, partition.path))
         if where not in (None, partition.location):
             raise Violation(
@@ -124,12 +161,8 @@ def _put_back(hive: Hive, driver: CompactingCaller) -> None:
             hive.registered[key] = other_place(partition.location, partition.path)
 
 
-def _recover(
-    world: World, hive: Hive, code: Production, name: str, footers: Footers | None
-) -> CompactingCaller:
+def _recover(world: World, hive: Hive, code: Production, name: str) -> CompactingCaller:
     driver: CompactingCaller = code.compacting_caller.CompactingCaller(world, hive, code, name)
-    driver.footers = footers
-    driver.looks_at_start = False
     try:
         driver.start()
     except Kafka2HiveError as error:
@@ -145,6 +178,7 @@ def check_pending(snapshots: list[SnapshotText]) -> None:
         oracle._check_decisions(before, snapshot)
         left = {each.partition for each in before.early} - {each.partition for each in snapshot.early}
         touched = {file.hive_partition for file in snapshot.files}
+        left |= {line.partition for line in snapshot.dropped if line.epoch == snapshot.epoch}
         owed = (set(before.unregistered) - set(snapshot.registered) - left) | touched
         if set(snapshot.unregistered) != owed:
             raise Violation(f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, not {owed}")
@@ -169,6 +203,7 @@ class _Places:
     moved: dict[str, int] = field(default_factory=dict)
     watched: dict[str, tuple[int, int]] = field(default_factory=dict)
     retired: dict[str, int] = field(default_factory=dict)
+    lines: set[HivePartition] = field(default_factory=set)
     ready: set[str] = field(default_factory=set)
     closed: str = ""
 
@@ -209,12 +244,19 @@ def check_places(world: World, snapshots: list[SnapshotText]) -> None:
         }
         if told != is_so:
             raise Violation(f"epoch {snapshot.epoch} has the early partitions {told}, not {is_so}")
-        _check_retired(snapshot, now)
+        _check_retired(snapshot, now, world.count)
+        world.count["retired partitions cleared"] += len(
+            now.lines - {each.partition for each in snapshot.retired}
+        )
+        world.count["compacted partitions dropped"] += sum(
+            line.epoch == snapshot.epoch and line.partition.path in now.retired for line in snapshot.dropped
+        )
+        now.lines = {each.partition for each in snapshot.retired}
         if {m.partition.path: (m.epoch, m.late) for m in snapshot.moved} != now.watched:
             raise Violation(f"epoch {snapshot.epoch} has moved {snapshot.moved}, not {now.watched}")
 
 
-def _check_retired(snapshot: SnapshotText, now: _Places) -> None:
+def _check_retired(snapshot: SnapshotText, now: _Places, count: Counter[str]) -> None:
     """Check that only moved partitions are retired, each once, and count them no longer as watched."""
     new = [each for each in snapshot.retired if each.partition.path not in now.retired]
     for each in new:
@@ -225,6 +267,7 @@ def _check_retired(snapshot: SnapshotText, now: _Places) -> None:
         if path not in now.ready and snapshot.owner != REBUILT:
             raise Violation(f"epoch {snapshot.epoch} retires {each}, whose time has not run")
         now.retired[path] = each.epoch
+        count["partitions retired"] += 1
     if pending := {m.partition for m in snapshot.moved if m.right_since} & set(snapshot.unregistered):
         raise Violation(
             f"epoch {snapshot.epoch} counts the time of {pending}, which are pending registrations"
@@ -270,7 +313,8 @@ def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
             raise Violation(f"epoch {snapshot.epoch} moves {path} again")
         at = now.early.pop(path)
         is_open = path in {each.partition.path for each in snapshot.open}
-        if is_open or (at.closes > snapshot.through and snapshot.owner != REBUILT):
+        is_over = snapshot.owner == REBUILT or _is_over(at.closes, snapshot, is_certified=at.certified > 0)
+        if is_open or not is_over:
             raise Violation(f"epoch {snapshot.epoch} moves {path}, which is not complete")
         left = sorted(at.files)
         of = (snapshot.generation, snapshot.epoch)
@@ -295,8 +339,13 @@ def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
         now.moved[path] = snapshot.epoch
         now.watched[path] = (snapshot.epoch, snapshot.epoch if path in now.homes else 0)
         now.closed = max(now.closed, at.closes)
-    if outputs:
-        raise Violation(f"epoch {snapshot.epoch} has compacted files of no unit: {outputs}")
+    new = [loss.path for loss in snapshot.losses if loss.epoch == snapshot.epoch]
+    lost = [path for path in new if not path.startswith(OPEN)]  # rows of early files are at home, too
+    gone: Counter[str] = Counter()
+    for path in lost:
+        gone.update(records_in(_content(world, path)))
+    if _records(world, outputs) != gone:  # a repair writes exactly the rows that were lost
+        raise Violation(f"epoch {snapshot.epoch} has compacted files of no unit: {outputs}, lost were {lost}")
 
 
 def _records(world: World, files: list[ToldFile]) -> Counter[str]:
@@ -341,7 +390,7 @@ def check_files(world: World, files: list[ToldFile]) -> None:
 def check_rows(
     world: World,
     files: list[ToldFile],
-    newest: SnapshotText,
+    snapshots: list[SnapshotText],
     filtered: Counter[tuple[HivePartition, str]],
 ) -> None:
     """Check that the files, without compacted ones, have every record below the positions exactly once."""
@@ -352,24 +401,31 @@ def check_rows(
             (oracle._origin(world, home, record), record)
             for record in records_in(_content(world, file.final))
         )
-    ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
+    closed = {each.range: s.late_before_ms for s in snapshots for each in s.accounts}
+    if not world.retains:
+        closed = {OffsetRange(p.topic_partition, 0, p.end): None for p in snapshots[-1].positions}
     wanted = Counter(
-        (place, record) for place, records in records_by_place(ranges).items() for record in records
+        (place, record)
+        for r, bound in closed.items()
+        for place, records in records_by_place((r,), late_before_ms=bound).items()
+        for record in records
     )
     wanted -= filtered
     if seen != wanted:
         raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
 
 
-def check_readers(world: World, hive: Hive, files: list[ToldFile], snapshots: list[SnapshotText]) -> None:
+def check_readers(
+    world: World, hive: Hive, files: list[ToldFile], snapshots: list[SnapshotText], dropped: set[str]
+) -> None:
     """Check that readers through Hive see every row exactly once, and where each partition is.
 
-    A query at a place that was retired fails, so nobody takes its answer for all rows.
+    Homes of `dropped` partitions are left out. A query at a place that was retired fails, so nobody trusts its answer.
     """
     newest = snapshots[-1]
     early = {each.partition.path: each.partition.location for each in newest.early}
     rows: dict[tuple[str, str], Counter[str]] = {}
-    for file in files:
+    for file in (f for f in files if f.hive_partition.location.replace("/_open/", "/") not in dropped):
         key = (file.hive_partition.table, file.hive_partition.path)
         rows.setdefault(key, Counter()).update(records_in(_content(world, file.final)))
     for (table, path), wanted in rows.items():
@@ -398,7 +454,7 @@ def check_restored(
         names = world.namenode.directory(place)
         if not names:
             return
-        place += "/" + max(names, key=lambda name: int(name.partition("=")[2]))
+        place += "/" + max(names, key=lambda name: (len(name), name))
     older = snapshots[world.below(len(snapshots))]
     homes = [f"{LOCATION}/{each.partition.path}" for each in older.early]
     parsed = [

@@ -32,6 +32,7 @@ class SimulatedFileSystem:
         self.hand_over = hand_over
         self.last = Request("nothing", "")
         self.faults = 0
+        self._is_unanswered = False
 
     def failed(self) -> None:
         """Count a fault of this actor."""
@@ -73,7 +74,9 @@ class SimulatedFileSystem:
     def _reading(self, operation: str, path: str) -> None:
         self.hand_over()
         world = self.world
-        if world.rates.read_fails and world.random() < world.rates.read_fails:
+        was_unanswered, self._is_unanswered = self._is_unanswered, False
+        is_silent = was_unanswered and world.stays_silent()
+        if is_silent or (world.rates.read_fails and world.random() < world.rates.read_fails):
             self.faults += 1
             world.tell(self.who, f"{operation} {path} = Unavailable")
             raise Unavailable(path)
@@ -142,6 +145,7 @@ class SimulatedFileSystem:
         else:
             world.late.append(request)
             return self._traced(request, "OK (and once more later)")
+        self._is_unanswered = True
         raise OutcomeUnknown(request.path)
 
 

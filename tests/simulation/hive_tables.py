@@ -5,11 +5,11 @@ to add a column that exists, and to narrow a type (its default).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.hive.session import NoSuchPartition, NoSuchTable
 from kafka2hive.model.metastore import MetastoreRefused
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
@@ -23,6 +23,7 @@ _ADD = re.compile(rf"ALTER TABLE {_NAME} ADD COLUMNS \((?P<columns>.*)\)(?P<casc
 _CHANGE = re.compile(
     rf"ALTER TABLE {_NAME} CHANGE COLUMN `(?P<old>[^`]+)` (?P<columns>`.*?) *(?P<cascade>CASCADE)?"
 )
+_DESCRIBE = re.compile(rf"DESCRIBE FORMATTED {_NAME}(?: PARTITION \((?P<spec>.*)\))?")
 _COLUMN = re.compile(r"`(?P<name>[^`]+)` (?P<type>[^,<(]+(?:<.*>)?)(?:, |$)")
 _WIDER = ("int", "bigint", "string")
 """Each holds the ones before it."""
@@ -30,27 +31,48 @@ _WIDER = ("int", "bigint", "string")
 
 @dataclass(slots=True)
 class HiveTable:
-    """`columns` and `partitioned` are types by name, in order."""
+    """`columns` and `partitioned` are types by name, in order. `number` counts the tables that were ever created."""
 
     columns: dict[str, str]
     partitioned: dict[str, str]
     location: str
+    number: int = 0
 
     def fits(self, columns: dict[str, str], location: str) -> bool:
         """Return whether files of a map with these columns fit the table, which may have more columns."""
         return self.location == location and columns.items() <= self.columns.items()
 
     def copy(self) -> "HiveTable":
-        return HiveTable(dict(self.columns), dict(self.partitioned), self.location)
+        return HiveTable(dict(self.columns), dict(self.partitioned), self.location, self.number)
+
+    @property
+    def created(self) -> str:
+        """When it was created, as Hive writes it: another second for each table."""
+        return f"Mon Nov 23 08:{self.number // 60:02}:{self.number % 60:02} UTC 2026"
 
 
 @dataclass(slots=True)
 class HiveTables:
-    """All tables. `late` are statements that may still arrive; `changes` counts the statements that had an effect."""
+    """All tables. `late` are statements that may still arrive; `changes` counts the statements that had an effect.
+
+    `vanished` are the tables that somebody has ever dropped, `created` counts all that were created.
+    """
 
     tables: dict[str, HiveTable] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
     changes: int = 0
+    vanished: set[str] = field(default_factory=set)
+    created: int = 0
+
+    def drop(self, name: str) -> None:
+        """Somebody drops or renames the table; its files stay."""
+        del self.tables[name]
+        self.vanished.add(name)
+        self.changes += 1
+
+    def is_missing(self, name: str) -> bool:
+        """Return whether somebody has dropped the table, and nobody has created it again."""
+        return name in self.vanished and name not in self.tables
 
     def execute_late(self, below: Callable[[int], int]) -> bool:
         """Execute a random late statement, whose answer is lost. Return whether it changed anything."""
@@ -66,10 +88,11 @@ class HiveTables:
         if statement.startswith("CREATE DATABASE IF NOT EXISTS "):
             return
         if found := _CREATE.fullmatch(statement):
-            made = HiveTable(
-                _columns(found["columns"]), _columns(found["partitioned"] or ""), found["location"]
-            )
-            self.changes += _plain(found["table"]) not in self.tables
+            is_new = _plain(found["table"]) not in self.tables
+            self.created += is_new
+            self.changes += is_new
+            columns, partitioned = _columns(found["columns"]), _columns(found["partitioned"] or "")
+            made = HiveTable(columns, partitioned, found["location"], self.created)
             self.tables.setdefault(_plain(found["table"]), made)
         elif found := _ADD.fullmatch(statement):
             self._add(self._table(found), _columns(found["columns"]), statement)
@@ -106,6 +129,11 @@ def _plain(quoted: str) -> str:
     return quoted.replace("`", "")
 
 
+def _path(spec: str) -> str:
+    """Return the path of a partition whose values need no escapes."""
+    return spec.replace("`", "").replace("'", "").replace(",", "/")
+
+
 def _columns(text: str) -> dict[str, str]:
     return {found["name"]: found["type"].strip() for found in _COLUMN.finditer(text)}
 
@@ -113,7 +141,7 @@ def _columns(text: str) -> dict[str, str]:
 class SimulatedSession:
     """The Session port of one process. `seen` has the last description of each table that this process got.
 
-    `fail` raises MetastoreUnavailable; `is_down` returns whether Hive is down.
+    `fail` raises MetastoreUnavailable; `is_down` returns whether Hive is down, `registered` the partitions by table and path.
     """
 
     def __init__(
@@ -124,6 +152,7 @@ class SimulatedSession:
         hand_over: Callable[[], None],
         is_down: Callable[[], bool],
         fail: Callable[[str], NoReturn],
+        registered: Callable[[], Collection[tuple[str, str]]] = tuple,
     ) -> None:
         self._world = world
         self._hive = hive
@@ -131,6 +160,7 @@ class SimulatedSession:
         self._hand_over = hand_over
         self._is_down = is_down
         self._fail = fail
+        self._registered = registered
         self.seen: dict[str, HiveTable | None] = {}
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
@@ -140,8 +170,12 @@ class SimulatedSession:
             self._hand_over()
             if self._is_down():
                 self._fail(statement)
-            if statement.startswith("DESCRIBE FORMATTED "):
-                rows = self._describe(_plain(statement.removeprefix("DESCRIBE FORMATTED ")))
+            if statement.startswith("SHOW TABLES IN "):
+                database = _plain(statement.removeprefix("SHOW TABLES IN "))
+                known = (name.partition(".") for name in sorted(self._hive.tables))
+                rows = [(table,) for base, _, table in known if base == database]
+            elif found := _DESCRIBE.fullmatch(statement):
+                rows = self._describe(_plain(found["table"]), found["spec"])
             else:
                 self._change(statement)
         return rows
@@ -161,12 +195,16 @@ class SimulatedSession:
         if dice - rates.lost_reply < 0:
             self._fail(f"{statement} (done)")
 
-    def _describe(self, name: str) -> list[tuple[Any, ...]]:
+    def _describe(self, name: str, spec: str | None) -> list[tuple[Any, ...]]:
+        """Return the rows of a table, or of a partition, which has all that its table has: ALTER TABLE cascades."""
         table = self._hive.tables.get(name)
-        self.seen[name] = table and table.copy()
-        self._world.tell(self._who, f"hive: describe {name}: {table}")
+        if spec is None:
+            self.seen[name] = table and table.copy()
+        self._world.tell(self._who, f"hive: describe {name} {spec or ''}: {table}")
         if table is None:
             raise NoSuchTable(name)
+        if spec is not None and (name, _path(spec)) not in self._registered():
+            raise NoSuchPartition(f"{name} {spec}")
         return [
             ("# col_name", "data_type", "comment"),
             *((column, kind, "") for column, kind in table.columns.items()),
@@ -174,6 +212,7 @@ class SimulatedSession:
             ("# Partition Information", None, None),
             *((column, kind, "") for column, kind in table.partitioned.items()),
             ("# Detailed Table Information", None, None),
+            ("CreateTime:", table.created, None),
             ("Location:", table.location, None),
             ("Table Type:", "EXTERNAL_TABLE", None),
             ("# Storage Information", None, None),

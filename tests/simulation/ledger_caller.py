@@ -38,6 +38,10 @@ KEEP = 2
 class LedgerCaller:
     """One process, whose memory dies with it. `code` is the production code, or a mutant of it."""
 
+    file_system, metastore_port = SimulatedFileSystem, SimulatedMetastore
+    most_offsets = 4
+    """How many offsets of a topic partition an epoch reads at most."""
+
     def __init__(
         self,
         world: World,
@@ -51,9 +55,9 @@ class LedgerCaller:
         self.code = code
         self.name = name
         self.spawn_twin = spawn_twin
-        self.files = SimulatedFileSystem(world, name, hand_over)
+        self.files = self.file_system(world, name, hand_over)
         self.clock = SimulatedClock(hand_over)
-        self.metastore = SimulatedMetastore(world, hive, name, hand_over)
+        self.metastore = self.metastore_port(world, hive, name, hand_over)
         attempts, blocked = 2 + world.below(3), 1 + world.below(3)
         retry_policy = RetryPolicy(attempts=attempts, blocked_attempts=blocked, denied_attempts=blocked)
         self.ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
@@ -107,9 +111,12 @@ class LedgerCaller:
         change = replace(self._plan(), completeness=self._complete())
         if self.world.below(4) == 0:
             self._clean_up()
+        self._publish(change)
+        self.unregistered = self._register()
+
+    def _publish(self, change: Any) -> None:
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
-        self.unregistered = self._register()
 
     def _clean_up(self) -> None:
         """Do R9 in the middle of a run."""
@@ -117,9 +124,11 @@ class LedgerCaller:
 
     def _register(self) -> frozenset[HivePartition]:
         """Register what is pending. Return what stays pending."""
-        result = self.code.register.register(self.metastore, self.owned.state.unregistered)
-        pending: frozenset[HivePartition] = result.open_registrations
-        return pending
+        unregistered = frozenset(self.owned.state.unregistered)
+        registered: frozenset[HivePartition] = self.code.register.register(
+            self.metastore, unregistered
+        ).registered
+        return unregistered - registered
 
     def _check_visible(self) -> None:
         """Check that everything committed before is visible to an owner that continues."""
@@ -140,7 +149,7 @@ class LedgerCaller:
             return replay
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
-            if end := self.world.below(5):
+            if end := self.world.below(self.most_offsets + 1):
                 shares.append((OffsetRange(topic_partition, start, start + end),))
         if len(shares) == 2 and self.world.below(2):
             shares = [shares[0] + shares[1]]

@@ -25,6 +25,13 @@ class Hive:
         self.stale: list[tuple[tuple[str, str], str]] = []
         """Objects that ANALYZE of somebody else has read, and will write whole."""
 
+    def drop_table(self, world: World, name: str) -> None:
+        """Somebody drops or renames a table, whose files stay."""
+        self.ddl.drop(name)
+        self.registered = {key: where for key, where in self.registered.items() if key[0] != name}
+        world.count["Hive tables dropped by others"] += 1
+        world.tell("(event)", f"somebody drops table {name} in Hive")
+
     def others_statement(self, world: World, location: str, table: str = TABLE) -> None:
         """Let a statement of somebody else begin or end: ANALYZE, MSCK REPAIR SYNC PARTITIONS, DROP PARTITION."""
         dice = world.below(4)
@@ -77,7 +84,14 @@ class SimulatedMetastore:
         self._hand_over = hand_over
         self.failures = 0
         self.is_fenced: Callable[[], bool] = lambda: False
-        self.session = SimulatedSession(world, hive.ddl, who, hand_over, lambda: hive.down, self.fail)
+        self.missed: dict[tuple[str, str], float] = {}
+        """When this actor last did not find a partition (the world's clock)."""
+        self.session = SimulatedSession(
+            world, hive.ddl, who, hand_over, lambda: hive.down, self.fail, lambda: hive.registered
+        )
+
+    def ask(self) -> None:
+        """Do nothing: no probe asks."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -87,6 +101,7 @@ class SimulatedMetastore:
         unclear = self._world.random() < self._world.rates.lost_reply
         if self._hive.down:
             self.fail("add_partitions")
+        self._refuse_missing(partitions[0].table)
         for partition in partitions:
             self._hive.registered.setdefault((partition.table, partition.path), partition.location)
             if unclear and self._world.below(2):
@@ -97,8 +112,11 @@ class SimulatedMetastore:
         self._hand_over()
         if self._hive.down:
             self.fail("location")
+        self._refuse_missing(partition.table)
         where = self._hive.registered.get((partition.table, partition.path))
-        if where is not None and not self.is_fenced():
+        if where is None:
+            self.missed[partition.table, partition.path] = self._world.now
+        elif not self.is_fenced():
             self._hive.met[partition.table, partition.path] = self._world.now
         if where is not None and "/_open/" in where and not self.is_fenced():
             self._hive.put_back[partition.table, partition.path] = self._world.now
@@ -112,6 +130,7 @@ class SimulatedMetastore:
         self._hand_over()
         if self._hive.down:
             self.fail("set_location")
+        self._refuse_missing(partition.table)
         key = (partition.table, partition.path)
         if key not in self._hive.registered:
             raise MetastoreRefused(f"no partition {partition.path}")
@@ -135,6 +154,10 @@ class SimulatedMetastore:
         self._world.tell(self._who, f"hive: drop {partition.path}")
         if self._world.random() < self._world.rates.lost_reply:
             self.fail("drop_partition (done)")
+
+    def _refuse_missing(self, table: str) -> None:
+        if self._hive.ddl.is_missing(table):
+            raise MetastoreRefused(f"Table not found {table}")
 
     def fail(self, what: str) -> NoReturn:
         """Fail as if Hive gave no answer."""

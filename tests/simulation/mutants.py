@@ -41,19 +41,22 @@ REBUILD = LEDGER + "repair.rebuild"
 SERVICE = "kafka2hive.service."
 RECOVER = SERVICE + "recover.table"
 REPAIR = SERVICE + "recover.repair"
+COMPACTED = LEDGER + "repair.compacted"
+WITHDRAWAL = LEDGER + "repair.withdrawal"
 BACKLOGS = SERVICE + "run.backlogs"
 EPOCHS = SERVICE + "run.epochs"
 COMPLETION = SERVICE + "run.completion"
 OWNED_TABLES = SERVICE + "run.owned_tables"
 ONCE = SERVICE + "run.once"
-KAFKA_VIEW = SERVICE + "tables.kafka_view"
-TABLES = SERVICE + "tables.routes"
+KAFKA_VIEW = SERVICE + "topics.kafka_view"
+TABLES = SERVICE + "topics.routes"
 STATUS = SERVICE + "inspect.status"
 ROUTE = "kafka2hive.config.route"
 GATE = SERVICE + "run.hive_gate"
-HIVE_SCHEMAS = SERVICE + "tables.hive_schemas"
+HIVE_SCHEMAS = SERVICE + "hive.schemas"
 RESULT = SERVICE + "run.result"
 TABLE_STEPS = SERVICE + "run.table_steps"
+TABLE_GUARD = SERVICE + "run.table_guard"
 STOPPED_TABLES = SERVICE + "run.stopped_tables"
 LIVENESS = SERVICE + "run.telemetry.liveness"
 STOPPED = SERVICE + "tables.live_stop"
@@ -63,11 +66,14 @@ TASKS = "tests.simulation.tasks"
 INBOX = LEDGER + "inbox"
 ORDERS = SERVICE + "orders.answers"
 INBOX_WATCH = SERVICE + "run.inbox_watch"
-REPLAYS = SERVICE + "run.replay_orders"
+REPLAYS = SERVICE + "replay.chore"
 REPLAYED = SERVICE + "replay.letter_files"
 HISTORY = LEDGER + "history"
 ORDER = SERVICE + "orders.delivery"
 UNITS = SERVICE + "compaction.units"
+RETIRING = SERVICE + "compaction.retirement"
+RETAINING = SERVICE + "retention.chore"
+DROPPED = SERVICE + "hive.dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +120,8 @@ def _of_replay(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
 
 _MARKER_IMPORT = "from kafka2hive.ledger.location import claim_location\n"
 _ORPHANS_TOO = (
-    "from kafka2hive.ledger.cleanup import clean_up\n",
-    "from kafka2hive.ledger.cleanup import clean_up, delete_orphans\n"
+    "from kafka2hive.ledger.cleanup import clean_up, delete_beside_pending\n",
+    "from kafka2hive.ledger.cleanup import clean_up, delete_beside_pending, delete_orphans\n"
     "from kafka2hive.model.paths.table_directory import staging_directory\n",
 )
 _LOOK_TOO = (_MARKER_IMPORT, "from kafka2hive.ledger.look import look\n" + _MARKER_IMPORT)
@@ -322,22 +328,18 @@ MUTANTS = (
         "no roll-forward",
         START,
         (
-            "    published = roll_forward(ports, owned, given_up)\n",
+            "    published = _roll_forward(ports, owned, given_up)\n",
             "    published = Publication(finalise(ports, owned) if owned.pending else owned, FileMoves())\n",
         ),
-        (
-            "import roll_forward\n",
-            "import Publication\nfrom kafka2hive.ledger.epoch import finalise\n",
-        ),
+        ("import Publication, roll_forward\n", "import Publication, finalise, roll_forward\n"),
     ),
     _mutant(
         "a start's roll-forward is forgotten and the state called final",
         START,
         (
-            "    published = roll_forward(ports, owned, given_up)\n",
+            "    published = _roll_forward(ports, owned, given_up)\n",
             "    published = Publication(owned.finalised(), FileMoves())\n",
         ),
-        ("import roll_forward\n", "import Publication\n"),
     ),
     _mutant(
         "final before promoted",
@@ -368,7 +370,7 @@ MUTANTS = (
         "promote errors ignored",
         PROMOTE,
         (
-            '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
+            '            log.debug("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
             "            return Answer.DONE\n",
         ),
     ),
@@ -463,19 +465,19 @@ MUTANTS = (
         "pending registrations not carried",
         DRAFT,
         (
-            "(frozenset(changed.unregistered) - registered - gone | partitions_of(changed.files)) -",
+            "(pending - gone | partitions_of(changed.files)) -",
             "partitions_of(changed.files) -",
         ),
     ),
     _mutant(
         "own partitions not among the pending registrations",
         DRAFT,
-        (" - registered - gone | partitions_of(changed.files)) -", " - registered) -"),
+        ("(pending - gone | partitions_of(changed.files)) -", "pending -"),
     ),
     _mutant(
         "pending registrations forgotten when Hive fails",
         REGISTER,
-        ("        return self.failed_unavailable.union(", "        return frozenset().union("),
+        ("        self.unavailable.update(partitions)\n", "        self.registered.update(partitions)\n"),
     ),
     _mutant(
         "a lost answer of Hive taken for done",
@@ -484,6 +486,28 @@ MUTANTS = (
             "        except MetastoreUnavailable as error:\n            self._keep_pending(error, batch)\n",
             "        except MetastoreUnavailable:\n            self.registered.update(batch)\n",
         ),
+    ),
+    # R12: Hive's table was created again
+    _of_service(
+        "the partitions of a table that was created again are not registered again",
+        OWNED_TABLES,
+        ("lapsed = self._lapsed(table, compared)", "lapsed = frozenset()"),
+    ),
+    _of_service(
+        "a time of creation is recorded before its partitions are registered again",
+        OWNED_TABLES,
+        (
+            "        lapsed = self._lapsed(table, compared)\n",
+            "        lapsed = self._lapsed(table, compared)\n"
+            "        if lapsed:\n"
+            "            first = RegistrationUpdate(registered=owned.registered, compared=compared)\n"
+            "            owned = replace(owned, ledger=self._commit(table, owned, first).owned)\n",
+        ),
+    ),
+    _of_service(
+        "lapsed partitions are registered at their next data only",
+        DRAFT,
+        (" - registered | lapsed", " - registered"),
     ),
     _of_service(
         "pending registrations of a final snapshot ignored by the start",
@@ -539,29 +563,40 @@ MUTANTS = (
         "orphans deleted before the roll-forward",
         START,
         (
-            "    published = roll_forward(",
+            "    published = _roll_forward(",
             "    delete_orphans(ports, owned.finalised(), staging_directory(location))\n"
-            "    published = roll_forward(",
+            "    published = _roll_forward(",
         ),
         _ORPHANS_TOO,
     ),
     _mutant(
         "the running epoch's files deleted as orphans",
         CLEANUP,
-        ("parsed[0].epoch) < current:", "parsed[0].epoch) <= current:"),
+        ("name.epoch) < current", "name.epoch) <= current"),
     ),
     _mutant(
         "newer generations' files deleted as orphans",
         CLEANUP,
         (
-            "(parsed[0].generation, parsed[0].epoch) < current:",
-            "(parsed[0].generation != current[0] or parsed[0].epoch < current[1]):",
+            "(name.generation, name.epoch) < current",
+            "name.generation != current[0] or name.epoch < current[1]",
         ),
     ),
     _mutant(
         "another ledger's files deleted as orphans",
         CLEANUP,
-        ("if parsed and parsed[0].ledger == tag and (", "if parsed and ("),
+        ("if parsed and parsed[0].ledger == tag and is_orphan", "if parsed and is_orphan"),
+    ),
+    _mutant(
+        "the staged files of an epoch whose commit was tried are deleted",
+        CLEANUP,
+        ("    if owned.is_spent:\n        return 0\n", ""),
+        kind="service",
+    ),
+    _mutant(
+        "to make room, the files of the pending epoch are deleted, too",
+        CLEANUP,
+        (" and base_name(path) not in named", ""),
     ),
     _mutant(
         "no orphan is deleted", CLEANUP, ("            orphans.append(child.path)\n", "            pass\n")
@@ -576,7 +611,7 @@ MUTANTS = (
         "a pending snapshot is archived",
         START,
         (
-            "    published = roll_forward(",
+            "    published = _roll_forward(",
             "    if owned.pending:\n"
             "        archive = owned.paths.archive(owned.generation)\n"
             "        try:\n"
@@ -584,7 +619,7 @@ MUTANTS = (
             "            ports.files.rename(owned.state_path, archive + owned.state_path[-16:])\n"
             "        except StorageError as error:\n"
             "            raise AmbiguousOutcome('mutant', 'again') from error\n"
-            "    published = roll_forward(",
+            "    published = _roll_forward(",
         ),
     ),
     _mutant(
@@ -681,7 +716,29 @@ MUTANTS = (
     _of_service(
         "the memory of a table is kept after an error",
         OWNED_TABLES,
-        ("            self.forget(table)\n            raise\n", "            raise\n"),
+        ("            if published is None:\n                self.forget(table)\n", "            pass\n"),
+    ),
+    _of_service(
+        "a bug in the work on one table ends the run",
+        TABLE_GUARD,
+        (
+            "        if isinstance(outcome, Exception):\n",
+            "        if isinstance(outcome, Exception):\n            raise outcome\n",
+        ),
+    ),
+    _of_service(
+        "a bug of one table is taken for that of another",
+        TABLE_GUARD,
+        (
+            "        self._owned_tables.set_aside(table, error)\n\n    def _lost",
+            "        for each in self._owned_tables.tables.values():\n"
+            "            self._owned_tables.set_aside(each, error)\n\n    def _lost",
+        ),
+    ),
+    _of_service(
+        "a table that is lost to another run waits",
+        TABLE_GUARD,
+        ("if owner is not None and not is_of_command(owner):", "if False:"),
     ),
     _of_service(
         "what a start finds unregistered is not registered",
@@ -740,8 +797,8 @@ MUTANTS = (
         "tables of the epoch after the first are not published",
         EPOCHS,
         (
-            "                [self._owned_tables.tables[name] for name in in_flight.tables],\n",
-            "                [self._owned_tables.tables[name] for name in in_flight.tables[:1]],\n",
+            "if isinstance(table.ownership, Owned)],\n                lambda table: self._publish_or_clean_up(",
+            "if table is tables[0]],\n                lambda table: self._publish_or_clean_up(",
         ),
     ),
     _of_service(
@@ -772,7 +829,7 @@ MUTANTS = (
         "a promote without a source is taken for done",
         PROMOTE,
         (
-            '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
+            '            log.debug("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
             "            if type(error).__name__ == 'NotFound':\n                return Answer.DONE\n",
         ),
     ),
@@ -780,7 +837,7 @@ MUTANTS = (
         "a promote whose place is taken counts as done",
         PROMOTE,
         (
-            '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
+            '            log.debug("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
             "            if type(error).__name__ == 'AlreadyExists':\n                return Answer.DONE\n",
         ),
     ),
@@ -869,7 +926,7 @@ MUTANTS = (
     _of_damage(
         "a file dumped again is not committed",
         REPAIR,
-        (", files=files, losses=losses)", ", losses=losses)"),
+        (", files=tuple(files), losses=tuple(losses))", ", losses=tuple(losses))"),
     ),
     _of_damage(
         "a repair drops what is unregistered",
@@ -903,11 +960,12 @@ MUTANTS = (
     ),
     _of_damage(
         "a STOP of one table ends the run",
-        TABLE_STEPS,
+        TABLE_GUARD,
         (
-            "            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
-            "            except (TableError, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+            "        except OwnedByLiveRun:\n",
+            "        except (OwnedByLiveRun, ManualActionRequired):\n",
         ),
+        ("        except (TableError, ManualActionRequired, Amb", "        except (TableError, Amb"),
     ),
     _of_service(
         "an idle run never looks whether it was fenced",
@@ -929,16 +987,17 @@ MUTANTS = (
     ),
     _of_damage(
         "a table that may not be written ends the run",
-        TABLE_STEPS,
+        TABLE_GUARD,
+        ("        except OwnedByLiveRun:\n", "        except (OwnedByLiveRun, TableError):\n"),
         (
-            "            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
-            "            except (ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+            "        except (TableError, ManualActionRequired, Amb",
+            "        except (ManualActionRequired, Amb",
         ),
     ),
     _of_damage(
         "a registration that was given up stays owed",
         DRAFT,
-        (" - {\n        f.partition for f in changed.forgotten\n    }", ""),
+        (" - given_up\n", "\n"),
     ),
     _of_damage(
         "a table that is started over keeps the archived snapshots",
@@ -1062,21 +1121,11 @@ MUTANTS = (
             "",
         ),
     ),
-    _of_service(
-        "a table that two new topics claim is decided once and for ever",
-        OWNED_TABLES,
-        ("DECIDE_SECONDS if self._undecided else math.inf", "math.inf"),
-    ),
     # metadata older than an earlier answer
-    _of_service(
-        "partitions that older metadata do not list are forgotten",
-        KAFKA_VIEW,
-        ("view.after(self._listed.get(name))", "view"),
-    ),
     _of_damage(
         "a topic id that does not fit is not asked for again",
         EPOCHS,
-        ("            if doubtful\n", "            if False\n"),
+        ("        if doubtful:\n", "        if False:\n"),
     ),
     _of_service(
         "a run does not miss a topic that vanished since it began",
@@ -1108,7 +1157,7 @@ MUTANTS = (
     _of_service(
         "what was compared with Hive is not recorded",
         OWNED_TABLES,
-        ("compared=self._gate.agreed(table), completeness", "completeness"),
+        ("change, compared=compared, lapsed", "change, lapsed"),
     ),
     _of_damage(
         "the place of Hive's table is not compared",
@@ -1168,7 +1217,10 @@ MUTANTS = (
     _of_service(
         "late rows are those of periods that just ended",
         READ_THROUGH,
-        ("through_ms - round(rule.completion.delay_seconds * 1000)", "through_ms"),
+        (
+            "last_end_over(through * 1000, rule.completion.delay_seconds, per_second=1000)",
+            "through * 1000",
+        ),
     ),
     _of_service(
         "a longer delay opens closed periods again",
@@ -1229,7 +1281,9 @@ MUTANTS = (
         ),
     ),
     _mutant(
-        "a snapshot does not say what it opens again", COMPLETENESS, ("        reopened=reopened,\n", "")
+        "a snapshot does not say what it opens again",
+        COMPLETENESS,
+        ("        reopened=tuple(dict.fromkeys(reopened)),\n", ""),
     ),
     _mutant(
         "a start does not look for the certificates of a final snapshot",
@@ -1286,7 +1340,10 @@ MUTANTS = (
     _mutant(
         "certificates do not count the files of their own epoch",
         COMPLETENESS,
-        ("    for file in _data(after.files):\n", "    for file in _data(before.files):\n"),
+        (
+            "    for file in _data(after.files, repaired):\n",
+            "    for file in _data(before.files, repaired):\n",
+        ),
     ),
     _mutant(
         "certified partitions stay open",
@@ -1296,7 +1353,7 @@ MUTANTS = (
     _mutant(
         "dead letters open partitions",
         COMPLETENESS,
-        ("    return (file for file in files if file.kind is FileKind.DATA)", "    return files"),
+        ("        if file.kind is FileKind.DATA or (", "        if file.kind is not FileKind.COMPACTED or ("),
     ),
     _of_service(
         "partitions that Hive does not have are complete",
@@ -1342,22 +1399,9 @@ MUTANTS = (
         ),
     ),
     _of_damage(
-        "a run ends where somebody else has taken a stopped table",
-        TABLE_STEPS,
-        (
-            "            except (Fenced, TakeOverLost, OwnedByLiveRun) as taken:\n",
-            "            except OwnedByLiveRun as taken:\n",
-        ),
-    ),
-    _of_damage(
         "a table that a live run has stopped is not left to a command",
         STOPPED,
         ("        if live.repairs or owner is None:\n", "        if True:\n"),
-    ),
-    _of_damage(
-        "a table that stops again has stopped when it stopped first",
-        LIVENESS,
-        ("        if error is not aside.error:\n", "        if error is None:\n"),
     ),
     # orders of an operator
     _of_orders(
@@ -1412,11 +1456,6 @@ MUTANTS = (
         ("        if work.files is not None and not work.files:\n", "        if work.files is not None:\n"),
     ),
     _of_orders(
-        "a replay that another run has begun starts its counts again",
-        REPLAYS,
-        ("        if known is None or known.order != order.id:\n", "        if True:\n"),
-    ),
-    _of_orders(
         "a replay counts its last batch alone",
         REPLAYS,
         ("            work.running = running\n", ""),
@@ -1428,11 +1467,6 @@ MUTANTS = (
             "        if instruction.rules != rules_digest(table.rule, self._wiring.map):\n",
             "        if False:\n",
         ),
-    ),
-    _of_orders(
-        "a replay decodes letters of later epochs",
-        HISTORY,
-        ("            and snapshot.epoch <= self._through\n", ""),
     ),
     _of_orders(
         "a replay leaves out what a batch was too small for",
@@ -1485,11 +1519,6 @@ MUTANTS = (
         ("        self._inbox.reject(misfit.name)\n", ""),
     ),
     _of_orders(
-        "an order to a table that the run does not hold is put aside",
-        INBOX_WATCH,
-        ("            elif self._may_be_ours(order.table):\n", "            elif False:\n"),
-    ),
-    _of_orders(
         "a lost answer to an order's rename is taken for given",
         INBOX,
         (
@@ -1511,6 +1540,36 @@ MUTANTS = (
         ("        return paused | self._held", "        return self._held"),
     ),
     _of_compaction(
+        "a repair leaves the certificates that count a lost file",
+        RECOVER,
+        ("        repair = replace(repair, withdrawn=repairs.withdrawn(owned, repair))\n", ""),
+    ),
+    _of_compaction(
+        "a repair of a compacted file leaves the time at the early place as it is",
+        PLACES,
+        ("        if m.partition in repaired\n", "        if False\n"),
+    ),
+    _of_compaction(
+        "a lost compacted file is written again with the rows of its unit's other files",
+        COMPACTED,
+        ("for file in written if file.final not in gone}", "for file in written if False}"),
+    ),
+    _of_compaction(
+        "the compacted files of a repair do not count before early files are deleted",
+        RETIRE,
+        ("sorted({moved.epoch, *(loss.epoch for loss in refetched)})", "[moved.epoch]"),
+    ),
+    _of_compaction(
+        "an accepted loss gives up what early files hold",
+        REPAIR,
+        ("if sources.present or sources.missing else ()", "if is_refetch else ()"),
+    ),
+    _of_compaction(
+        "the certificates of the early place count again after a repair at home",
+        WITHDRAWAL,
+        ("in_force.pop(replace(home, location=other_place(home.location, home.path)), None)", "pass"),
+    ),
+    _of_compaction(
         "data of an early partition go home once a later period has moved",
         PLACES,
         ("        if entry.partition.path == home.path:\n", "        if False:\n"),
@@ -1518,7 +1577,10 @@ MUTANTS = (
     _of_compaction(
         "a period that has moved begins early again",
         PLACES,
-        ("closes <= state.closed_through:", "closes < state.closed_through:"),
+        (
+            "instant_seconds(closes) <= instant_seconds(state.closed_through):",
+            "instant_seconds(closes) < instant_seconds(state.closed_through):",
+        ),
         ("has_files(home.location) or has_files(early)", "False"),
         ("any(entry.partition.path == home.path for entry in state.moved)", "False"),
     ),
@@ -1538,12 +1600,15 @@ MUTANTS = (
     _of_compaction(
         "a partition moves before its period is over",
         PLACES,
-        ("entry.closes <= through if entry.certified else", "True if entry.certified else"),
+        (
+            "        delay_seconds = 0.0\n    elif early.closes == UNKNOWN_END:\n",
+            "        return True\n    elif early.closes == UNKNOWN_END:\n",
+        ),
     ),
     _of_compaction(
         "an open partition moves once the table is read through its end",
         PLACES,
-        ("        and entry.partition.path not in is_open\n", ""),
+        (" and entry.partition.path not in is_open\n", "\n"),
     ),
     _of_compaction(
         "late data of a moved partition are not noted",
@@ -1589,7 +1654,10 @@ MUTANTS = (
     _of_compaction(
         "what has moved does not close its period",
         PLACES,
-        ("closed_through=max((after.closed_through, *closed))", "closed_through=after.closed_through"),
+        (
+            "closed_through=max((after.closed_through, *closed), key=instant_seconds)",
+            "closed_through=after.closed_through",
+        ),
     ),
     _of_compaction(
         "more data leave an early partition certified",
@@ -1666,7 +1734,7 @@ MUTANTS = (
     _of_compaction(
         "an early place stays a pending registration when its partition moves",
         DRAFT,
-        (" - registered - gone | partitions_of", " - registered | partitions_of"),
+        ("(pending - gone | partitions_of", "(pending | partitions_of"),
     ),
     _of_compaction(
         "the last unit of a partition is left out",
@@ -1715,7 +1783,7 @@ MUTANTS = (
     _of_retention(
         "files are deleted as soon as Hive has dropped the partition",
         RETENTION,
-        ("now - since >= keep_seconds", "now >= since"),
+        ("now - since >= KEEP_SECONDS", "now >= since"),
     ),
     _of_retention(
         "files are deleted although a look has met the partition in Hive",
@@ -1729,8 +1797,32 @@ MUTANTS = (
     ),
     _of_retention(
         "a partition that is back is dropped again before the snapshot that stops its time",
-        RETENTION,
-        ("        self.record(look, at)\n        if not look.present", "        if not look.present"),
+        DROPPED,
+        ("for home in first.present if not due[home]]", "for home in first.present]"),
+    ),
+    _of_retention(
+        "the time of a dropped partition begins before it is dropped",
+        DROPPED,
+        (
+            "looks.append(drop_from_hive(metastore, to_drop, clock))",
+            "looks.append((drop_from_hive(metastore, to_drop, clock)[0], at))",
+        ),
+    ),
+    _of_retention(
+        "looks for dropped partitions never get old",
+        RETAINING,
+        ("if now - FRESH_SECONDS <= at <= now", "if at <= now"),
+    ),
+    _of_retention(
+        "a period expires by the clock alone",
+        READ_THROUGH,
+        ("min(now_ms, state.newest_ms) - round", "now_ms - round"),
+    ),
+    _of_retention(
+        "what expires later is never dropped",
+        RETAINING,
+        ("        if before_ms - state.expired_before_ms >=", "        if not state.expired_before_ms >="),
+        ("progress.waits and since >= EXPIRY", "progress.failed and since >= EXPIRY"),
     ),
     _of_retention(
         "a dropped partition is cleared before its files are deleted",
@@ -1911,11 +2003,6 @@ MUTANTS = (
         ),
     ),
     _of_compaction(
-        "units that were written before the table was taken over again are committed",
-        UNITS,
-        ("return owned.generation.number == self._generation and ", "return "),
-    ),
-    _of_compaction(
         "a unit keeps the epoch in its names in which it was planned",
         PLACES,
         ("    name = replace(parsed[0], epoch=epoch)\n", "    name = parsed[0]\n"),
@@ -1956,11 +2043,16 @@ MUTANTS = (
         ("last=interval[written.sources - 1].key", "last=interval[-1].key"),
     ),
     _of_compaction(
-        "the sources of a unit that failed are forgotten",
-        UNITS,
+        "what was put back is never recorded",
+        RETIRING,
+        ("Looks({**known.right, **right}, known.put_back | put_back)", "Looks({**known.right, **right})"),
+    ),
+    _of_compaction(
+        "a partition is dropped before its small files are deleted",
+        EXPIRY,
         (
-            "            self._waiting.append(self._assigned.pop(assignment.task))\n",
-            "            del self._assigned[assignment.task]\n",
+            '    reasons.update((each.partition.name, "its small files are not deleted yet") for each in state.moved)\n',
+            "",
         ),
     ),
     _of_compaction(

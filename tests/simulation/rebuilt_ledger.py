@@ -1,68 +1,43 @@
-"""A ledger of a compacted table that is lost, and rebuilt by the production code from the footers of the files.
-
-The footers are values beside the simulated files; `tests/simulation/service` rebuilds from real ones.
-"""
+"""A ledger of a compacted table that is lost, and rebuilt by the production code from the footers of the files."""
 
 from collections.abc import Iterator
+from functools import partial
 
+from kafka2hive.formats.files import end_of
 from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.repair.rebuild import LedgerFile, RebuiltSnapshots
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
-from tests.simulation.compacting_caller import ZONES, closes_of
+from tests.simulation.compacting_caller import ZONES
 from tests.simulation.filesystem import SimulatedFileSystem
-from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, SERVICE, STAGING, TABLE, WAREHOUSE
-from tests.simulation.tasks import SEAL, Share
-from tests.simulation.topic import account_of
+from tests.simulation.places import LEDGER, LOCATION, SERVICE, STAGING, TABLE, WAREHOUSE
+from tests.simulation.tasks import SEAL
+from tests.simulation.topic import closes_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
 
-class Footers:
-    """The footers of all files of a schedule, by the bytes after each file's records."""
+def _tail(content: bytes, count: int) -> bytes:
+    return content[-count:]
 
-    def __init__(self) -> None:
-        self._by_end: dict[bytes, Footer] = {}
 
-    def seal(self, share: Share, place: HivePartition, rows: int, attempt: str, last: bool) -> bytes:
-        """Return the end of a file of the task, and keep its footer."""
-        end: bytes = SEAL + f"{attempt} {place.path}".encode()
-        kind = FileKind.DEAD_LETTER if place.table == DEAD_LETTER_TABLE else FileKind.DATA
-        self._by_end[end] = Footer(
-            kind=kind if share.ranges else FileKind.COMPACTED,
-            ledger_id=share.ledger_id,
-            table=share.table,
-            generation=share.generation,
-            epoch=share.epoch,
-            task=share.index,
-            attempt=attempt,
-            planned_at_ms=share.epoch,
-            ranges=share.ranges,
-            rows=rows,
-            partition=place,
-            accounts=tuple(account_of(r, share.table) for r in share.ranges) if last else None,
-        )
-        return end
-
-    def of(self, content: bytes) -> Footer | None:
-        return self._by_end.get(content[content.find(SEAL) :])
-
-    def files(self, world: World) -> Iterator[LedgerFile]:
-        """Yield the staged and the visible files of the table."""
-        for path in sorted(world.namenode.files_below(WAREHOUSE)):
-            name, state = DataFileName.parse(base_name(path)) or (None, "")
-            content = world.namenode.read(path)
-            footer = self.of(content)
-            if name is not None and footer is not None and state in ("pending", "final"):
-                yield LedgerFile(
-                    path=path, name=name, final=state == "final", length=len(content), footer=footer
-                )
+def _files(world: World) -> Iterator[LedgerFile]:
+    """Yield the staged and the visible files of the table, with their footers."""
+    for path in sorted(world.namenode.files_below(WAREHOUSE)):
+        name, state = DataFileName.parse(base_name(path)) or (None, "")
+        content = world.namenode.read(path)
+        if name is None or state not in ("pending", "final") or SEAL not in content:
+            continue
+        end = end_of(name.extension, len(content), partial(_tail, content))
+        footer = None if end is None else Footer.parse(end.metadata)
+        if footer is not None:
+            yield LedgerFile(path=path, name=name, final=state == "final", length=len(content), footer=footer)
 
 
 def _retired(world: World, code: Production, found: list[LedgerFile]) -> dict[str, int]:
@@ -82,12 +57,12 @@ def _retired(world: World, code: Production, found: list[LedgerFile]) -> dict[st
     return places
 
 
-def rebuild_ledger(world: World, code: Production, footers: Footers) -> bool:
+def rebuild_ledger(world: World, code: Production) -> bool:
     """Lose the ledger once no RPC is under way, and rebuild it with any map. Return whether there was one to rebuild."""
     while world.late:
         world.execute_late()
     files = SimulatedFileSystem(world, "rebuild", lambda: None)
-    result = _result(world, code, footers, files)
+    result = _result(world, code, files)
     if result is None:
         return False
     lose_ledger(world)
@@ -107,14 +82,12 @@ def rebuild_ledger(world: World, code: Production, footers: Footers) -> bool:
     return True
 
 
-def _result(
-    world: World, code: Production, footers: Footers, files: SimulatedFileSystem
-) -> RebuiltSnapshots | None:
+def _result(world: World, code: Production, files: SimulatedFileSystem) -> RebuiltSnapshots | None:
     """Rebuild from the files; a move that was only half promoted is taken back, as the error says."""
     used = {(len(world.namenode.generations), epoch) for epoch in {0, *archived_epochs(files, LEDGER)}}
-    compacts, zone = world.below(4) > 0, world.below(ZONES)
+    compacts, zone = world.below(4) > 0, ZONES[world.below(len(ZONES))]
     while True:
-        found = list(footers.files(world))
+        found = list(_files(world))
         retired = _retired(world, code, found)
         paths = {f.footer.partition.path for f in found if f.footer.partition.table == TABLE}
         lost = code.rebuild.LostLedger(

@@ -1,12 +1,13 @@
 """Schedules of a table whose partitions expire, with statements of others that add dropped partitions to Hive again."""
 
 from collections.abc import Callable
+from typing import Any
 
 from kafka2hive.model.errors import Kafka2HiveError
-from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName
 from tests.simulation.actor import Actor
+from tests.simulation.chore_caller import ChoreCaller, night_passes
 from tests.simulation.code import REAL, Production
 from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.metastore import Hive
@@ -24,13 +25,15 @@ from tests.simulation.oracle import (
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, LOCATION
 from tests.simulation.schedule import STEPS, Outcome, Schedule, outcome_of
-from tests.simulation.snapshot_text import SnapshotText, ToldDropped
-from tests.simulation.topic import ends_ms, letters_end
-from tests.simulation.watch import HIDDEN, Violation, epoch_of
+from tests.simulation.snapshot_text import SnapshotText, ToldDropped, ToldFile
+from tests.simulation.topic import ends_ms, newest_ms
+from tests.simulation.watch import EARLY, HIDDEN, Violation, epoch_of
 from tests.simulation.world import World
 
-MOST_CALLS = 4
-"""How often `retain` may be called after the last fault until nothing is left to delete."""
+WATCHES, WATCH, ROUNDS = 24, 8_000, 3
+"""After the last fault, what has expired must be deleted within so many watches of so many seconds each, with so many rounds."""
+COMMANDS = 5
+"""One of so many processes is `retain`."""
 
 ALL = 100
 WITHOUT_HIVE = (0, ALL, 0, ALL // 2)
@@ -49,6 +52,8 @@ class RetentionSchedule(Schedule):
 
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         super().__init__(seed, code, trace)
+        self.world.step_seconds = 1.0
+        self.world.retains = True
         self.world.replays = seed % 2 == 1
         self.world.replays_late = seed % 4 == 1
         self.world.without_hive = WITHOUT_HIVE[seed // 4 % len(WITHOUT_HIVE)]
@@ -59,6 +64,11 @@ class RetentionSchedule(Schedule):
         """Let the oracle judge. Raises Violation."""
         judge(self.world, self.hive, self.code)
 
+    def _pause(self) -> None:
+        if self.world.below(2):
+            night_passes(self.world)
+        super()._pause()
+
     def _retire(self) -> None:
         if not self.hive.down and self.world.without_hive < ALL:
             if self.world.below(4):
@@ -67,9 +77,9 @@ class RetentionSchedule(Schedule):
                 self.hive.others_statement(self.world, DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE)
 
     def _caller(self, name: str, actor: Actor) -> LedgerCaller:
-        caller: LedgerCaller = self.code.retaining_caller.RetainingCaller(
-            self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
-        )
+        callers = self.code.retaining_caller
+        kind = callers.RetainingCaller if self.world.below(COMMANDS) else callers.RetainCommand
+        caller: LedgerCaller = kind(self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin)
         return caller
 
 
@@ -77,27 +87,25 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     """Recover cleanly, retain until nothing is left to delete, then check every promise. Raises Violation."""
     while world.late:
         world.execute_late()
+    if 0 < world.without_hive < ALL:
+        world.without_hive = 0  # the last map has the section
     driver = code.retaining_caller.RetainingCaller(world, hive, code, "recover")
     try:
-        driver.has_hive = world.without_hive < ALL
         driver.start()
         check_tidiness(world, LEDGER, LOCATION)
         driver.epoch()
-        driver.unregistered = driver._register()
+        driver.rest()
         driver.record()
-        for _ in range(MOST_CALLS):
-            world.later += 10 * STEPS
-            driver.retain(expires=False)
+        let_days_pass(world, driver)
     except Kafka2HiveError as error:
         raise Violation(f"the service cannot go on: {error}") from error
-    if driver.owned.state.dropped:
-        raise Violation(f"these are never deleted: {driver.owned.state.dropped}")
     snapshots = history(world, LEDGER)
     check_chain(snapshots)
     check_offsets(snapshots)
     check_accounts(snapshots)
     places = check_dropped(world, snapshots)
     files, filtered = without_replayed(world, snapshots)
+    check_all_dropped(files, snapshots[-1], places)
     check_files(world, files)
     check_records(world, files, snapshots, filtered)
     check_certificates(world, snapshots, dropped=frozenset(places))
@@ -110,6 +118,16 @@ def judge(world: World, hive: Hive, code: Production) -> None:
             raise Violation(f"{table} {path} is in Hive, and its place has {left}")
 
 
+def let_days_pass(world: World, driver: ChoreCaller) -> None:
+    """Let a run do its chores for two days: nothing may be left that waits to be deleted."""
+    for _ in range(WATCHES):
+        world.later += WATCH
+        for _ in range(ROUNDS):
+            driver.rest()
+    if driver.owned.state.dropped:
+        raise Violation(f"these are never deleted: {driver.owned.state.dropped}")
+
+
 def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
     """Check each dropped partition, and return their places.
 
@@ -117,21 +135,19 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
     dropped without a look. What was deleted is of epochs up to its line's. Periods stay expired.
     """
     places: dict[str, int] = {}
-    expired: int | None = None
     before = None
     for snapshot in snapshots:
-        if (snapshot.late_before_ms or 0) < (expired or 0):
-            raise Violation(
-                f"epoch {snapshot.epoch}: {snapshot.late_before_ms}, {expired} had expired before"
-            )
-        expired = snapshot.late_before_ms
+        _check_expired(snapshot, before)
         for line in snapshot.dropped:
-            if expired is None or not _has_ended(line.partition, expired, snapshot):
-                raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, only {expired} has expired")
             if line.epoch == snapshot.epoch:
+                world.count["partitions dropped because they expired"] += 1
+                world.count["partitions dropped without Hive"] += bool(line.gone_since)
                 _check_new(snapshot, line, before)
             if places.setdefault(line.partition.location, line.epoch) != line.epoch:
                 raise Violation(f"epoch {snapshot.epoch} drops {line.partition} again")
+        still = {line.partition for line in snapshot.dropped}
+        ended = [line for line in before.dropped if line.partition not in still] if before else ()
+        world.count["expired partitions cleared"] += len(ended)
         before = snapshot
         for file in snapshot.files:
             if snapshot.epoch >= places.get(file.hive_partition.location, snapshot.epoch + 1):
@@ -142,7 +158,7 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
     for path in world.namenode.retired:
         place = parent(path)
         is_data = path.endswith(HIDDEN) or DataFileName.parse(base_name(path))
-        if is_data and epoch_of(path) > places.get(place, -1):
+        if is_data and not path.startswith(EARLY) and epoch_of(path) > places.get(place, -1):
             raise Violation(f"{path} is deleted, and was not dropped")
     for place in places:
         if left := _left(world, place):
@@ -150,10 +166,23 @@ def check_dropped(world: World, snapshots: list[SnapshotText]) -> set[str]:
     return set(places)
 
 
+def _check_expired(snapshot: SnapshotText, before: SnapshotText | None) -> None:
+    """Check that what has expired stays expired, that records are newer by then, and that nothing else is dropped (E1)."""
+    expired, known = snapshot.late_before_ms or 0, (before and before.late_before_ms) or 0
+    if expired < known:
+        raise Violation(f"epoch {snapshot.epoch}: {expired} has expired, before it {known}")
+    if expired > newest_ms(min((p.end for p in snapshot.positions), default=0)):
+        raise Violation(f"epoch {snapshot.epoch}: {expired} has expired, which no record has reached")
+    for line in snapshot.dropped:
+        if ends_ms(line.partition) > expired:
+            raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, only {expired} has expired")
+
+
 def _check_new(snapshot: SnapshotText, line: ToldDropped, before: SnapshotText | None) -> None:
     """Check a partition that is dropped from now on: it was not in use, and needs no look if Hive was never told of it."""
     state = before or snapshot
-    if line.partition.path in {each.partition.path for each in state.open}:
+    waiting: list[Any] = [*state.open, *snapshot.open, *state.early, *state.moved, *state.retired]
+    if line.partition.path in {each.partition.path for each in waiting}:
         raise Violation(f"epoch {snapshot.epoch} drops {line.partition}, which is in use")
     if (line.partition in state.unregistered) != bool(line.gone_since):
         raise Violation(f"epoch {snapshot.epoch} drops {line}; to be registered were {state.unregistered}")
@@ -161,13 +190,18 @@ def _check_new(snapshot: SnapshotText, line: ToldDropped, before: SnapshotText |
         raise Violation(f"epoch {snapshot.epoch} drops {line} without a look, but Hive may have it")
 
 
-def _has_ended(home: HivePartition, expired: int, snapshot: SnapshotText) -> bool:
-    if home.table == snapshot.table:
-        return ends_ms(home.path) <= expired
-    return letters_end(home.path) <= min(position.end for position in snapshot.positions)
+def check_all_dropped(files: list[ToldFile], newest: SnapshotText, places: set[str]) -> None:
+    """Check that nothing that has expired is left, except what waits for its completeness or its move (E2)."""
+    waiting = {each.partition.path for each in newest.open} | {each.partition.path for each in newest.early}
+    for file in files:
+        partition = file.hive_partition
+        has_expired = ends_ms(partition) <= (newest.late_before_ms or 0)
+        home = partition.location.replace("/_open/", "/")
+        if has_expired and partition.path not in waiting and home not in places:
+            raise Violation(f"{partition} has expired, and is not dropped")
 
 
 def _left(world: World, place: str) -> list[str]:
-    """Return what a place has, without a success file that a late call has created."""
+    """Return what a place has, without success files and drafts of certificates that a late call has created."""
     names = sorted(world.namenode.directory(place) or ())
-    return [n for n in names if n != "_SUCCESS" or f"{place}/{n}" not in world.namenode.created_late]
+    return [n for n in names if not n.startswith("_") or f"{place}/{n}" not in world.namenode.created_late]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
 from greenlet import getcurrent
@@ -28,6 +29,7 @@ STEPS = 200
 """The average number of calls in a schedule, which has half to one and a half times as many."""
 MOST_DRIVERS = 3
 NEVER = 1 << 60
+INTERRUPTED_EVERY, INTERRUPTED_AT, INTERRUPTION = 7, 3, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,16 @@ class Schedule:
         self.events = 0.0
         self.chosen: Actor | None = None
         self.eventful = False
+        self.interrupted: Actor | None = None
+        self.dice_of_interruptions = Random(f"interruptions {seed}") if self._interrupts(seed) else None
+
+    def _interrupts(self, seed: int) -> bool:
+        """Return whether drivers are often paused between commit and promotion, and others start meanwhile.
+
+        By themselves, schedules reach this moment so seldom that few drivers are fenced in R6. Other dice than the world's
+        decide, so that all other schedules stay as they were.
+        """
+        return type(self) is Schedule and seed % INTERRUPTED_EVERY == INTERRUPTED_AT
 
     def prepare(self) -> None:
         """Prepare the world for the first driver."""
@@ -139,6 +151,9 @@ class Schedule:
         self.events = events = world.rates.events
         while (actor := self.chosen) or self.eventful or world.step < self.steps:
             self.chosen = None
+            if self.interrupted is not None:
+                self._interrupt(self.interrupted)
+                actor = None
             if actor is None:
                 if self.eventful or self._step_with_event():
                     self.eventful = False
@@ -163,6 +178,10 @@ class Schedule:
         """
         world = self.world
         if world.step >= self.steps:
+            return False
+        dice = self.dice_of_interruptions
+        if dice is not None and world.namenode.newest and dice.random() < INTERRUPTION:
+            self.interrupted = actor
             return False
         if self._step_with_event():
             self.eventful = True
@@ -250,6 +269,18 @@ class Schedule:
         self.paused.append(sleeper)
         if self.world.below(2):
             self._start_driver()
+
+    def _interrupt(self, actor: Actor) -> None:
+        """Pause this actor for a while, and let another driver start."""
+        self.interrupted = None
+        if actor not in self.running or self.dice_of_interruptions is None:
+            return
+        self.running.remove(actor)
+        actor.wakes_at = self.world.step + self.dice_of_interruptions.randrange(10, 60)
+        self.changes_at = min(self.changes_at, actor.wakes_at)
+        self.world.tell("(event)", f"{actor.name} is interrupted until step {actor.wakes_at}")
+        self.paused.append(actor)
+        self._start_driver()
 
     def _time_passes(self) -> None:
         now = self.world.step

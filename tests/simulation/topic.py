@@ -4,7 +4,9 @@ The id of a record is `number:offset`. If a record holds several rows, the ids o
 and each may belong in another partition.
 """
 
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition
@@ -14,10 +16,18 @@ from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TAB
 BEGAN_MS = 1_763_711_324_000
 """The wall clock when a schedule begins."""
 PERIODS, PERIOD_MS = 101, 2_000
-"""The periods of partitions end in no order, half of them before a schedule begins: at so many times, so many ms apart."""
+"""The periods of partitions end in no order, half of them before a schedule begins: at so many times, so many ms apart.
 
-LETTERS_OFFSETS = 22
-"""A dead letter's day has so many offsets of a topic partition: in the simulation, they are the clock of dead letters."""
+This holds for the tables of services. Each period of TABLE is a day, which the partition's path names.
+"""
+BUCKET_PATH = "dt={group}/on=%Y-%m-%d-{half}"
+DAY_MS = 86_400_000
+FIRST_DAY = date(2015, 1, 1)
+DAYS_BEFORE, DAYS_APART = 200, 10
+"""The periods of TABLE begin so many days before FIRST_DAY, and are so many days apart."""
+
+LETTERS_OFFSETS, LETTERS_DAYS = 22, 100
+"""A dead letter's day has so many offsets of a topic partition, and the next one is so many days later: offsets are the clock."""
 
 RECORD_BYTES = 6_000_000
 """The size that the planner is given: so large that a few records fill a task, and an epoch has several tasks."""
@@ -35,25 +45,46 @@ def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> Hive
         return None
     if offset % 11 == 7:
         return letters_place(offset, table)
-    path = f"dt={offset // 6}/hr={(number + offset + row) % 2}"
+    return _row_place(number + row, offset, table)
+
+
+def _row_place(number: int, offset: int, table: str) -> HivePartition:
+    group = offset // 6
+    day = group * 37 % PERIODS * DAYS_APART - DAYS_BEFORE
+    path = f"dt={group}/on={FIRST_DAY + timedelta(day)}-{(number + offset) % 2}"
     return HivePartition(table, path, join(location_of(table), path))
 
 
 def letters_place(offset: int, table: str) -> HivePartition:
     """Return the partition of a dead letter."""
-    path = f"source_table={table}/dt={offset // LETTERS_OFFSETS}"
+    path = f"source_table={table}/dt={_day_of_letters(offset)}"
     return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
 
 
-def letters_end(path: str) -> int:
-    """Return the offset at which the day of a dead letters' partition ends: that of all later letters is another one."""
-    return (int(path.rpartition("=")[2]) + 1) * LETTERS_OFFSETS
+def _day_of_letters(offset: int) -> date:
+    return FIRST_DAY + timedelta(offset // LETTERS_OFFSETS * LETTERS_DAYS)
 
 
-def ends_ms(path: str) -> int:
-    """Return when the period of a partition such as `dt=7/hr=0` ends."""
-    day = int(path.split("/")[0].removeprefix("dt="))
-    return BEGAN_MS + (day * 37 % PERIODS - PERIODS // 2) * PERIOD_MS
+def newest_ms(offset: int) -> int:
+    """Return the timestamp of the newest record if `offset` is the lowest position: no letter gets into an earlier day."""
+    return (_day_of_letters(offset) - date(1970, 1, 1)).days * DAY_MS
+
+
+@lru_cache(1_000)
+def ends_ms(partition: HivePartition) -> int:
+    """Return when the period of a partition ends, or the day of dead letters."""
+    if partition.table in (TABLE, DEAD_LETTER_TABLE):
+        day = date.fromisoformat(partition.path.rpartition("=")[2][:10])
+        return ((day - date(1970, 1, 1)).days + 1) * DAY_MS
+    group = int(partition.path.split("/")[0].removeprefix("dt="))
+    return BEGAN_MS + (group * 37 % PERIODS - PERIODS // 2) * PERIOD_MS
+
+
+def closes_of(path: str, zone: str) -> str:
+    """Return the end of the period of a partition of TABLE in a time zone, as a snapshot has it."""
+    day = date.fromisoformat(path.rpartition("=")[2][:10]) + timedelta(1)
+    end = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone))
+    return end.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_late(number: int, offset: int, table: str, late_before_ms: int | None) -> bool:
@@ -61,14 +92,13 @@ def is_late(number: int, offset: int, table: str, late_before_ms: int | None) ->
     rows = range(rows_of(number, offset))
     places = [place for row in rows if (place := place_of(number, offset, table, row)) is not None]
     return late_before_ms is not None and any(
-        place.table == table and ends_ms(place.path) <= late_before_ms for place in places
+        place.table == table and ends_ms(place) <= late_before_ms for place in places
     )
 
 
 def row_place_of(number: int, offset: int, table: str = TABLE) -> HivePartition:
     """Return the partition of the row that a dead letter becomes when it is replayed."""
-    path = f"dt={offset // 6}/hr={(number + offset) % 2}"
-    return HivePartition(table, path, join(location_of(table), path))
+    return _row_place(number, offset, table)
 
 
 def replay_of(
@@ -85,7 +115,7 @@ def replay_of(
     number, offset = map(int, record.split(":"))
     if is_late(number, offset, table, late_before_ms) or is_late(number, offset, table, expired_before_ms):
         return "again"
-    if expired_before_ms is not None and ends_ms(row_place_of(number, offset).path) <= expired_before_ms:
+    if expired_before_ms is not None and ends_ms(row_place_of(number, offset)) <= expired_before_ms:
         return "again"
     return ("row", "again", "row", "filtered")[(number + offset + epoch) % 4]
 

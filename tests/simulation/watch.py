@@ -24,8 +24,8 @@ CERTIFICATE = re.compile(
 )
 
 
-class Violation(AssertionError):
-    """The protocol broke a promise."""
+class Violation(BaseException):
+    """The protocol broke a promise. It is no Exception, so that no guard against bugs takes it for one."""
 
 
 class WatchedNameNode(NameNode):

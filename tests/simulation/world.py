@@ -5,6 +5,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from kafka2hive.model.files import HivePartition
 from kafka2hive.storage.port import StorageError
 from tests.simulation.faults import NO_FAULTS, Rates
 from tests.simulation.namenode import FileNode
@@ -12,6 +13,7 @@ from tests.simulation.watch import WatchedNameNode
 
 BEGAN, STEP_SECONDS = 1_763_711_324.0, 10.0
 """The wall clock when a schedule begins, in Unix seconds, and how long a step takes."""
+SILENT = 0.5
 
 
 class Request(NamedTuple):
@@ -40,6 +42,8 @@ class World:
         self.use(NO_FAULTS)
         self.trouble: type[StorageError] | None = None
         self.forbidden = ""
+        self.silences: Random | None = None
+        """Decides whether a NameNode that did not answer a change does not answer the next read either; None: it does."""
         self.zones: tuple[str, ...] = ()
         self.uncertifiable = ""
         self.replays = False
@@ -47,9 +51,12 @@ class World:
         """Whether letters are replayed only while some of them are being dropped."""
         self.without_hive = 0
         """Of a table that retains: this percentage of its processes has a map without a `hive` section."""
-        self.drops: dict[str, float] = {}
-        """When a process first tried to drop a partition without Hive, by its place (the world's clock)."""
+        self.retains = False
+        """Whether partitions expire; then hours pass now and then."""
+        self.drops: dict[HivePartition, float] = {}
+        """When the step began in which a process first tried to drop a partition without Hive (the world's clock)."""
         self.step = 0
+        self.step_seconds = STEP_SECONDS
         self.keep_seconds = 0.0
         """How long locations of moved partitions must be right until their early files are deleted."""
         self.later = 0
@@ -58,7 +65,7 @@ class World:
         self.seal: Callable[..., bytes] | None = None
         self.rebuilt = 0
         """The epoch with which a rebuilt ledger begins, 0 if none was."""
-        self.maps: dict[tuple[int, int], tuple[bool, int]] = {}
+        self.maps: dict[tuple[int, int], tuple[bool, str]] = {}
         """Of tables that are compacted: whether the map of an epoch's data had `compact`, and its zone."""
 
     def use(self, rates: Rates) -> None:
@@ -68,11 +75,15 @@ class World:
     @property
     def now(self) -> float:
         """The wall clock of all processes, in Unix seconds."""
-        return BEGAN + STEP_SECONDS * (self.step + self.later)
+        return BEGAN + self.step_seconds * (self.step + self.later)
 
     def below(self, limit: int) -> int:
         """Return a random integer in `[0, limit)`."""
         return int(self.random() * limit)
+
+    def stays_silent(self) -> bool:
+        """Return whether the NameNode, which has just not answered, does not answer a read either."""
+        return self.silences is not None and self.mutation_faults > 0 and self.silences.random() < SILENT
 
     def uuid(self) -> str:
         return f"{self.bits(128):032x}"

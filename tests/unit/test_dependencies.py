@@ -1,6 +1,7 @@
-"""The list of licences is that of the lock file, and a known vulnerability is told."""
+"""Every locked package has a licence that is allowed, and a known vulnerability is told."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,12 +12,9 @@ from typing import Any
 import pytest
 
 from tests.dependencies import licences
-from tests.dependencies.pinned import Package, packages_of
+from tests.dependencies.hashes import NoFile, is_installable, rewrite, with_hashes
+from tests.dependencies.pinned import LOCKS, Package, packages_of
 from tests.dependencies.vulnerabilities import check
-
-
-def test_the_page_of_licences_is_that_of_the_lock_file() -> None:
-    assert licences.PAGE.read_text() == licences.page(), "write it anew: scripts/dependencies licences"
 
 
 def test_every_package_has_a_licence_that_an_apache_program_may_be_used_with() -> None:
@@ -74,3 +72,58 @@ def test_a_line_that_pins_nothing_is_told(tmp_path: Path) -> None:
     lock.write_text("# text\na==1.0\nb>=2\n")
     with pytest.raises(ValueError, match="b>=2 pins no version"):
         packages_of(lock)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_locked_package_has_the_hashes_of_its_files(lock: Path) -> None:
+    """pip then refuses every other file, and each package without a hash."""
+    lines = [
+        line for line in lock.read_text().replace("\\\n", " ").splitlines() if "==" in line and line[0] != "#"
+    ]
+    assert len(lines) == len(packages_of(lock)) > 0
+    assert [line for line in lines if not re.search(r"--hash=sha256:[0-9a-f]{64}", line)] == []
+
+
+def test_hashes_of_files_that_can_be_installed_stand_behind_their_package() -> None:
+    lock = "# text\na==1.0\n\nb==2 \\\n    --hash=sha256:old\n"
+    files = {
+        Package("a", "1.0"): [
+            ("a-1.0-py3-none-any.whl", "2a"),
+            ("a-1.0.tar.gz", "1a"),
+            ("a-1.1.tar.gz", "3a"),
+        ],
+        Package("b", "2"): [("b-2-cp311-abi3-manylinux_2_28_x86_64.whl", "1b")],
+    }
+    written = (
+        "# text\na==1.0 \\\n    --hash=sha256:1a \\\n    --hash=sha256:2a\n\nb==2 \\\n    --hash=sha256:1b\n"
+    )
+    assert with_hashes(lock, files.__getitem__) == written == with_hashes(written, files.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("x_y-1.0-cp312-cp312-manylinux_2_17_aarch64.manylinux2014_aarch64.whl", True),
+        ("x_y-1.0-cp38-abi3-macosx_11_0_arm64.whl", True),
+        ("x_y-1.0-py2.py3-none-any.whl", True),
+        ("x_y-1.0-py311-none-any.whl", True),
+        ("x_y-1.0.tar.gz", True),
+        ("x_y-1.0-cp310-cp310-manylinux_2_17_x86_64.whl", False),
+        ("x_y-1.0-cp313-cp313t-manylinux_2_17_x86_64.whl", False),
+        ("x_y-1.0-cp312-cp312-win_amd64.whl", False),
+        ("x_y-1.0-cp312-cp312-manylinux_2_17_i686.whl", False),
+        ("x_y-1.0.1-py3-none-any.whl", False),
+        ("x_y-1.0.egg", False),
+    ],
+)
+def test_only_files_for_supported_pythons_and_machines_can_be_installed(file: str, expected: bool) -> None:
+    assert is_installable(file, "1.0") is expected
+
+
+def test_no_lock_file_is_changed_if_the_index_lacks_a_package(tmp_path: Path) -> None:
+    locks = [tmp_path / "one.lock", tmp_path / "two.lock"]
+    for lock, name in zip(locks, ("known", "unknown"), strict=True):
+        lock.write_text(f"{name}==1\n")
+    with pytest.raises(NoFile, match="unknown 1"):
+        rewrite(locks, lambda package: [("known-1.tar.gz", "0a")] if package.name == "known" else [])
+    assert [lock.read_text() for lock in locks] == ["known==1\n", "unknown==1\n"]

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.drills.form import SEED, SEED_VARIABLE, VARIABLE, Chance, Form, form_asked_for
+from tests.drills.incident_table import PAGE, measured_rows, with_rows
 from tests.drills.report import DrillReport
+from tests.drills.test_outages_shown import INCIDENTS
 
 
 def test_a_report_tells_figures_and_outcomes(tmp_path: Path) -> None:
@@ -58,3 +60,33 @@ def test_a_choice_does_not_depend_on_how_many_there_were_to_choose_from_before()
 
     assert last(3, 40, 1000) == last(5, 33, 7)
     assert last(3) != last(3, 3)
+
+
+def test_a_measured_incident_replaces_its_row_and_a_new_one_comes_last() -> None:
+    report = DrillReport("long")
+    for name, figures in (
+        ("t[Kafka hangs]", {"metric_told_s": 16.4, "metric_gone_s": 2.2}),
+        ("t[a topic is deleted]", {}),
+        ("t[HiveServer2 hangs]", {"metric_told_s": 1.0, "metric_gone_s": 1.0}),
+        ("another drill", {"kills": 3}),
+    ):
+        report.add(name, **({"log_told_s": 9.6, "log_gone_s": 0.4, **figures} if "[" in name else figures))
+        report.ended(name, "failed" if "Hive" in name else "passed", 1.0)
+    rows = measured_rows(report.drills)
+    page = "before\n<!-- incidents -->\n| a | b |\n|---|---|\n| old | 1 |\n| Kafka hangs | 2 |\n<!-- /incidents -->\nafter\n"
+    assert with_rows(page, rows) == (
+        "before\n<!-- incidents -->\n"
+        "| incident | metric | log | /status | status | top | page |\n|---|---|---|---|---|---|---|\n"
+        "| old | 1 |\n"
+        "| Kafka hangs | 16 / 2 | 10 / 0 | – | – | – | – |\n"
+        "| a topic is deleted | – | 10 / 0 | – | – | – | – |\n"
+        "<!-- /incidents -->\nafter\n"
+    )
+
+
+def test_the_documents_have_a_row_for_each_incident_of_the_drill() -> None:
+    text = PAGE.read_text()
+    rows = re.findall(
+        r"^\| (.+?) \|", text[text.index("<!-- incidents -->") : text.index("<!-- /incidents -->")], re.M
+    )
+    assert rows == ["incident", *(incident.name for incident in INCIDENTS)]

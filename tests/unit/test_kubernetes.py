@@ -9,7 +9,7 @@ import yaml
 
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_text
-from kafka2hive.spark.application import PERMANENT
+from kafka2hive.spark.attempts import PERMANENT
 from tests.unit.test_dockerfile import arguments
 
 ROOT = Path(__file__).parents[2]

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,17 @@ def test_nothing_is_tagged_if_a_step_fails(repository: Repository, failing: str)
 def test_a_wrong_command_line_shows_the_right_one(repository: Repository, arguments: tuple[str, ...]) -> None:
     code, _, errors = repository.release(*arguments)
     assert code == 2 and "scripts/release [--dry-run] VERSION" in errors
+
+
+def test_wheels_are_not_built_in_an_environment_without_the_tools(tmp_path: Path) -> None:
+    """That of `scripts/setup demo` has none; without this check setuptools' traceback was the answer."""
+    (tmp_path / "scripts").mkdir()
+    wheels = tmp_path / "scripts" / "wheels"
+    wheels.write_bytes((Path(__file__).parents[2] / "scripts" / "wheels").read_bytes())
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / ".venv")], check=True)
+    done = subprocess.run(["bash", str(wheels)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        69,
+        "scripts/wheels: .venv has no tools to build with; type: scripts/setup check\n",
+    )
+    assert not (tmp_path / "dist").exists()

@@ -5,15 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.side_by_side import FOLDERS, GROUPS, LONGEST, Groups, group, place
+from tests.durations import Duration
+from tests.side_by_side import GROUPS, Groups, group, seconds_by_group
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_every_file_and_folder_that_is_named_is_there() -> None:
-    named = {*FOLDERS, *GROUPS, *(name.partition("::")[0] for name in LONGEST)} - set(GROUPS.values())
-    assert sorted(name for name in named if not (ROOT / name).exists()) == []
-    assert not [name for name in LONGEST if "/" not in name and name not in GROUPS.values()]
+def test_every_file_that_is_named_is_there() -> None:
+    assert sorted(name for name in GROUPS if not (ROOT / name).exists()) == []
 
 
 def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_or_wait_do_not() -> None:
@@ -26,19 +25,16 @@ def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_or_wait_d
     assert group(f"{waits}::test_a") != group(f"{waits}::test_b")
 
 
-def test_the_longest_begin_first_and_unit_tests_last() -> None:
-    begun = sorted(
-        [
-            "tests/unit/test_a.py::test_a",
-            "tests/contract/test_a.py::test_a",
-            "tests/drills/test_a.py::test_a",
-            "tests/drills/test_damage.py::test_a",
-            "tests/integration/test_hive_client.py::test_a",
-        ],
-        key=place,
-    )
-    assert [name.split("/")[1] for name in begun] == ["integration", "drills", "drills", "contract", "unit"]
-    assert "damage" in begun[1]
+def test_a_group_takes_as_long_as_its_tests_of_this_run() -> None:
+    hive, alone = "tests/integration/test_hive_client.py", "tests/drills/test_damage.py"
+    known = {
+        f"{hive}::test_a": Duration(5.0, 1.0),
+        "tests/integration/test_hive_compared.py::test_b": Duration(7.0, 1.0),
+        f"{alone}::test_a": Duration(8.0, 1.0),
+        f"{alone}::test_not_run": Duration(80.0, 1.0),
+    }
+    tests = [f"{hive}::test_a", "tests/integration/test_hive_compared.py::test_b", f"{alone}::test_a"]
+    assert seconds_by_group(tests, known) == {"hive, to kill": 12.0, alone: 8.0}
 
 
 class Config:

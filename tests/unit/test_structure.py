@@ -1,7 +1,6 @@
 """The house keeps its form: one meaning for each class name, no two folders that import each other, nouns for modules."""
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -9,10 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "kafka2hive"
-MOST_LINES = 400
-MOST_FOLDERS, MOST_MODULES = 55, 401
 MOST_POSITIONAL = 4
-_COMMAND = re.compile(r"(?<!the same )`kafka2hive [^`]*`")
 NO_NAMES = {
     *("common", "shared", "utils", "util", "helpers", "helper", "misc", "manager"),
     *("found", "told", "there", "left", "said", "beside", "refused", "written", "registered", "parsed"),
@@ -59,18 +55,27 @@ def test_functions_and_classes_are_no_participles_and_pronouns() -> None:
     assert words == set()
 
 
-def test_a_module_is_as_long_as_its_idea() -> None:
-    long = {
-        str(p.relative_to(ROOT)): n for p in modules() if (n := len(p.read_text().splitlines())) > MOST_LINES
+def test_only_the_guard_and_foreign_code_catch_every_exception() -> None:
+    """Bugs of one table stop in `containment`; the other places run plug-ins, or Spark's client for compaction."""
+    places = {
+        str(path.relative_to(PACKAGE))
+        for path, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and _catches_everything(node)
     }
-    assert long == {}
+    assert places == {
+        "service/containment.py",
+        "model/entry_points.py",
+        "formats/plugin.py",
+        "spark/jobs.py",
+    }
 
 
-def test_the_code_has_few_packages() -> None:
-    folders = {path.parent for path in modules()}
-    own = [path for path in modules() if path.name != "__init__.py"]
-    assert len(folders) <= MOST_FOLDERS
-    assert len(own) <= MOST_MODULES
+def _catches_everything(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(isinstance(each, ast.Name) and each.id == "Exception" for each in caught)
 
 
 def test_calls_with_many_arguments_name_them() -> None:
@@ -112,21 +117,6 @@ def called(call: ast.Call) -> tuple[str, int]:
     return name, len(positional)
 
 
-def test_a_command_in_a_message_names_the_map_so_that_it_runs_as_printed() -> None:
-    without = {
-        (str(path.relative_to(PACKAGE)), command)
-        for path, tree in modules().items()
-        for text in _texts(tree)
-        for command in _COMMAND.findall(text)
-        if " -c " not in command
-    }
-    assert without == {
-        ("cli/commands/submit.py", "`kafka2hive pack`"),  # needs no map
-        ("demo/children.py", "`kafka2hive demo --keep`"),
-        ("service/draft/draft.py", "`kafka2hive sample`"),
-    }
-
-
 def folders_imported() -> dict[str, set[str]]:
     """Return for each folder of the package the folders that its modules import, also within functions."""
     imported: dict[str, set[str]] = defaultdict(set)
@@ -161,14 +151,3 @@ def _folder_of(name: str) -> str:
     while not path.is_dir() and not path.with_suffix(".py").is_file():
         path = path.parent
     return dotted(path if path.is_dir() else path.parent)
-
-
-def _texts(tree: ast.Module) -> Iterator[str]:
-    """Yield the string literals, with `{}` for what an f-string inserts; docstrings are left out."""
-    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) and id(node) not in statements:
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and id(node) not in statements | inner:
-            yield str(node.value)

@@ -4,13 +4,13 @@ import logging
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from kafka2hive.cli.commands.validate import KAFKA_SECONDS
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Log, Map
+from kafka2hive.cli.terminal.options import Level, Log, Map, Output
 from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
@@ -25,16 +25,9 @@ MOST_METRICS = 5_000_000
 
 def bundle(
     config: Map,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The archive (.tar.gz), replaced if it exists; - for standard output.",
-        ),
-    ],
+    output: Output,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Write an archive for a person who helps remotely: map, doctor, status, snapshots and metrics, without secrets.
 
@@ -56,7 +49,7 @@ def bundle(
         show(f"{output}: {counted(len(result.names), 'file')}; read them before you send them to anyone")
         return 0
 
-    raise typer.Exit(with_map(config, log_format, logging.ERROR, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.ERROR), command))
 
 
 def _pieces(service_map: "ServiceMap") -> "dict[str, Callable[[], str]]":
@@ -64,7 +57,7 @@ def _pieces(service_map: "ServiceMap") -> "dict[str, Callable[[], str]]":
     from kafka2hive import __version__
     from kafka2hive.cli.render.status_document import status_document
     from kafka2hive.cli.render.validate import doctor_document, map_document
-    from kafka2hive.cli.terminal.document import json_text
+    from kafka2hive.cli.terminal.outcome import shown_json
     from kafka2hive.config.native_library import decoder_in_use
     from kafka2hive.model.text import utc_text
     from kafka2hive.observe.scrape import read_metrics
@@ -80,11 +73,11 @@ def _pieces(service_map: "ServiceMap") -> "dict[str, Callable[[], str]]":
         return f"kafka2hive {__version__}\nservice {name}\nmade at {utc_text(time.time())}\n"
 
     def checks() -> str:
-        return json_text(doctor_document(name, examine(wiring, wiring.kafka(KAFKA_SECONDS), None)))
+        return shown_json(doctor_document(name, examine(wiring, wiring.kafka(KAFKA_SECONDS), None)))
 
     def states() -> str:
         kafka = wiring.kafka(options.KAFKA_SECONDS, shared_timeout=True)
-        return json_text(status_document(name, status(wiring, kafka, ())))
+        return shown_json(status_document(name, status(wiring, kafka, ())))
 
     def series() -> str:
         text = (
@@ -98,7 +91,7 @@ def _pieces(service_map: "ServiceMap") -> "dict[str, Callable[[], str]]":
 
     pieces: dict[str, Callable[[], str]] = {
         "about.txt": about,
-        "map.json": lambda: json_text(map_document(service_map, (), decoder_in_use())),
+        "map.json": lambda: shown_json(map_document(service_map, (), decoder_in_use())),
         "environment.txt": partial(environment_names, os.environ),
         "doctor.json": checks,
         "status.json": states,

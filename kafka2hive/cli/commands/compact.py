@@ -1,12 +1,22 @@
 """`kafka2hive compact`: rewrite the small files of a table's complete partitions."""
 
 from functools import partial
-from typing import Annotated
 
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
+from kafka2hive.cli.terminal.options import (
+    AuditLog,
+    Color,
+    Json,
+    Level,
+    Log,
+    Map,
+    OneTable,
+    Plan,
+    Takeover,
+    Timeout,
+)
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
@@ -14,22 +24,9 @@ EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, opti
 
 def compact(
     config: Map,
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            metavar="DB.TABLE",
-            autocompletion=options.complete_tables,
-            help="The table whose complete partitions are compacted.",
-        ),
-    ],
+    table: OneTable,
     plan: Plan = False,
-    timeout: Annotated[
-        str,
-        typer.Option(
-            "--timeout", metavar="DURATION", help="How long to wait for a live run to do it, e.g. 4h."
-        ),
-    ] = "1h",
+    timeout: Timeout = "1h",
     takeover: Takeover = False,
     json: Json = False,
     color: Color = True,
@@ -43,6 +40,7 @@ def compact(
     """
     from kafka2hive.cli.render.compact import compact_document, render_compact
     from kafka2hive.cli.terminal.outcome import show, tell_line, with_changes
+    from kafka2hive.cli.terminal.progress import shown_progress
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.compaction.command import CompactRequest
     from kafka2hive.service.compaction.command import compact as compact_table
@@ -52,7 +50,8 @@ def compact(
     request = CompactRequest(table, plan, takeover)
 
     def command(service_map: ServiceMap) -> int:
-        result = compact_table(wire(service_map), request, seconds=seconds, note=tell_line)
+        with shown_progress(color) as progress:
+            result = compact_table(wire(service_map, progress), request, seconds=seconds, note=tell_line)
         document = partial(compact_document, service_map.service, request, result)
         show(json, color, document, partial(render_compact, request, result))
         return int(result.exit_code)

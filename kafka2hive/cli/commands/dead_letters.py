@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
+from kafka2hive.cli.terminal.options import (
+    AuditLog,
+    Color,
+    Json,
+    Level,
+    Limit,
+    Log,
+    Map,
+    OneTable,
+    Plan,
+    Tables,
+    Takeover,
+    Timeout,
+)
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
@@ -16,26 +29,18 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Table = Annotated[
-    str | None,
-    typer.Option(
-        "--table",
-        metavar="DB.TABLE",
-        autocompletion=options.complete_tables,
-        help="Only dead letters of this source table.",
-    ),
-]
 EXIT_CODES = options.exit_codes(options.STOP)
 
 
 @app.command("list", epilog=EXIT_CODES)
 def list_command(
     config: Map,
-    table: Table = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many lines.")] = 50,
+    table: Tables = None,
+    limit: Limit = 50,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Count dead letters by source table, topic and reason, with one example of each."""
     from kafka2hive.cli.render.dead_letters import list_document, render_list
@@ -46,11 +51,17 @@ def list_command(
     from kafka2hive.service.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
-        name, result = service_map.service, list_dead_letters(wire(service_map), table, limit)
-        show_result(json, color, partial(list_document, name, result), partial(render_list, name, result))
+        name, result = service_map.service, list_dead_letters(wire(service_map), table or (), limit)
+        show_result(
+            json,
+            color,
+            partial(list_document, name, result),
+            partial(render_list, name, result),
+            has_records=True,
+        )
         return 0
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 @app.command(epilog=EXIT_CODES)
@@ -59,11 +70,12 @@ def show(
     place: Annotated[
         str | None, typer.Argument(metavar=f"[{options.PLACE}]", help=options.PLACE_HELP)
     ] = None,
-    table: Table = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many records.")] = 1,
+    table: Tables = None,
+    limit: Limit = 1,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Print the dead letter at a place with reason, key, value and headers; without a place, the newest ones of --table."""
     from kafka2hive.cli.render.dead_letters import letters_document, render_letters
@@ -74,17 +86,17 @@ def show(
     from kafka2hive.service.inspect.where import OffsetPlace
     from kafka2hive.service.wiring import wire
 
-    if place is None and table is None:
+    if place is None and not table:
         raise typer.BadParameter(f"give {options.PLACE} or --table", param_hint=options.PLACE)
     offset = options.parse_option(OffsetPlace.parse, place, options.PLACE) if place is not None else None
 
     def command(service_map: ServiceMap) -> int:
-        result = show_dead_letters(wire(service_map), offset, table, limit)
+        result = show_dead_letters(wire(service_map), offset, table or (), limit)
         document = partial(letters_document, service_map.service, result)
-        show_result(json, color, document, partial(render_letters, result))
+        show_result(json, color, document, partial(render_letters, result), has_records=True)
         return 0
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 @app.command(
@@ -92,15 +104,7 @@ def show(
 )
 def replay(
     config: Map,
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            metavar="DB.TABLE",
-            autocompletion=options.complete_tables,
-            help="Replay dead letters of this source table.",
-        ),
-    ],
+    table: OneTable,
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="REASON", help="Only dead letters with this reason.")
     ] = None,
@@ -111,12 +115,7 @@ def replay(
         ),
     ] = None,
     plan: Plan = False,
-    timeout: Annotated[
-        str,
-        typer.Option(
-            "--timeout", metavar="DURATION", help="How long to wait for a live run to replay them, e.g. 1h."
-        ),
-    ] = "10m",
+    timeout: Timeout = "10m",
     takeover: Takeover = False,
     json: Json = False,
     color: Color = True,
@@ -131,6 +130,7 @@ def replay(
     from kafka2hive.cli.render.dead_letters import render_replay, replay_document
     from kafka2hive.cli.terminal.outcome import show as show_result
     from kafka2hive.cli.terminal.outcome import tell_line, with_changes
+    from kafka2hive.cli.terminal.progress import shown_progress
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.replay.command import ReplayRequest, replay_service
     from kafka2hive.service.wiring import wire
@@ -139,9 +139,10 @@ def replay(
     request = ReplayRequest(table=table, reason=reason, since=since, plan_only=plan, take_over=takeover)
 
     def command(service_map: ServiceMap) -> int:
-        result = replay_service(wire(service_map), request, seconds=seconds, note=tell_line)
+        with shown_progress(color) as progress:
+            result = replay_service(wire(service_map, progress), request, seconds=seconds, note=tell_line)
         document = partial(replay_document, service_map.service, request, result)
-        show_result(json, color, document, partial(render_replay, request, result))
+        show_result(json, color, document, partial(render_replay, request, result), has_records=True)
         return 0
 
     raise typer.Exit(

@@ -8,7 +8,7 @@ import typer
 
 from kafka2hive.cli.commands.validate import KAFKA_SECONDS
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, Map
+from kafka2hive.cli.terminal.options import Color, Json, Level, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 EXIT_CODES = options.exit_codes("75 a permission or free space is missing", config=options.CONFIG_OR_CLUSTER)
 
 
-def doctor(config: Map, json: Json = False, color: Color = True) -> None:
+def doctor(
+    config: Map,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+) -> None:
     """Check everything that `validate --online` checks, and what will go wrong soon. Changes nothing.
 
     It also checks this machine, clocks, quotas, records that Kafka deletes before they are read, waiting orders and
@@ -40,4 +46,4 @@ def doctor(config: Map, json: Json = False, color: Color = True) -> None:
         show(json, color, partial(doctor_document, service_map.service, result), text)
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, LogFormat.AUTO, logging.ERROR, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.ERROR), command))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, Log, Map
+from kafka2hive.cli.terminal.options import Color, Json, Level, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 WHERE_EXIT_CODES = options.exit_codes(options.STOP)
@@ -26,6 +26,7 @@ def where(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Show which epoch and which files hold an offset, table by table."""
     from kafka2hive.cli.render.lookup import render_where, where_document
@@ -43,7 +44,7 @@ def where(
         show(json, color, document, partial(render_where, str(offset), answers))
         return 0
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 def certificate(
@@ -58,6 +59,7 @@ def certificate(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Show whether a Hive partition is complete, and check its certificates against snapshots, files and Hive."""
     from kafka2hive.cli.render.lookup import certificate_document, render_certificate
@@ -89,4 +91,4 @@ def certificate(
         )
         return int(report.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))

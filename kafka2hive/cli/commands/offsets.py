@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import AuditLog, Color, Json, KafkaTimeout, Level, Log, Map, Tables
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, KafkaTimeout, Level, Log, Map, Plan, Tables
 from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def show(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Show each position, where its log begins and ends, and how many offsets wait to be read."""
     from kafka2hive.cli.render.offsets import offsets_document, render_offsets
@@ -47,7 +48,7 @@ def show(
         show_result(json, color, document, partial(render_offsets, result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 @app.command(epilog=EXIT_CODES)
@@ -57,6 +58,7 @@ def export(
     table: Tables = None,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Print the positions as CSV: topic, partition, the next offset to read."""
     from kafka2hive.cli.render.offsets import offsets_csv
@@ -70,7 +72,7 @@ def export(
             say(offsets_csv(result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 def init(
@@ -81,9 +83,7 @@ def init(
             "--offsets-from", metavar=SOURCE, help=f"Begin where another tool ended: {SOURCE_HELP}."
         ),
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="With --offsets-from: only show the positions; change nothing.")
-    ] = False,
+    plan: Plan = False,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
@@ -95,8 +95,8 @@ def init(
     from kafka2hive.cli.render.offsets import init_document, render_init
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.tables.init import ImportRequest, import_positions, init_ledgers
-    from kafka2hive.service.tables.offset_sources import OffsetSource
+    from kafka2hive.service.init.init import ImportRequest, import_positions, init_ledgers
+    from kafka2hive.service.init.offset_sources import OffsetSource
     from kafka2hive.service.wiring import wire
 
     if plan and offsets_from is None:
@@ -124,8 +124,8 @@ def init(
 def _look_up(
     service_map: "ServiceMap", source: str | None, tables: list[str] | None, kafka_timeout: float
 ) -> "OffsetsResult":
+    from kafka2hive.service.init.offset_sources import OffsetSource
     from kafka2hive.service.inspect.offsets import source_offsets, table_offsets
-    from kafka2hive.service.tables.offset_sources import OffsetSource
     from kafka2hive.service.wiring import wire
 
     if source is not None and tables:

@@ -1,12 +1,12 @@
 """`kafka2hive pause` and `kafka2hive resume`: orders to the run that owns a table."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, OneTable, Timeout
 from kafka2hive.observe.log import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -16,25 +16,12 @@ EXIT_CODES = options.exit_codes(
     "75 the table cannot be written now", options.STOP, config="78 the map or the table's name is wrong"
 )
 
-Table = Annotated[
-    str,
-    typer.Option(
-        "--table",
-        metavar="DB.TABLE",
-        autocompletion=options.complete_tables,
-        help="The table that the order is for.",
-    ),
-]
-Timeout = Annotated[
-    str,
-    typer.Option("--timeout", metavar="DURATION", help="How long to wait for the table's owner, e.g. 10m."),
-]
 _DEFAULT_TIMEOUT = "2m"
 
 
 def pause(
     config: Map,
-    table: Table,
+    table: OneTable,
     timeout: Timeout = _DEFAULT_TIMEOUT,
     json: Json = False,
     color: Color = True,
@@ -60,7 +47,7 @@ def pause(
 
 def resume(
     config: Map,
-    table: Table,
+    table: OneTable,
     timeout: Timeout = _DEFAULT_TIMEOUT,
     json: Json = False,
     color: Color = True,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
+from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Level, Log, Map, Records, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.UNREADABLE)
@@ -20,6 +20,7 @@ def plan(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Show which tables the next run would create or alter in Hive, statement by statement. Changes nothing."""
     from kafka2hive.cli.render.preview import plan_document, render_plan
@@ -34,7 +35,7 @@ def plan(
         show(json, color, partial(plan_document, service_map.service, result), partial(render_plan, result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 def preview(
@@ -44,14 +45,12 @@ def preview(
         typer.Argument(metavar=f"[{options.PLACE}]", help="First record to show, e.g. flights-3@12345."),
     ] = None,
     table: Tables = None,
-    records: Annotated[
-        int,
-        typer.Option("--records", "-n", min=1, max=10_000, help="How many records to show of each table."),
-    ] = 20,
+    records: Records = 20,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Show what the map makes of Kafka's newest records, or of those from a given place on: rows, buckets, dead letters."""
     from kafka2hive.cli.render.preview import preview_document, render_preview
@@ -72,7 +71,8 @@ def preview(
             color,
             partial(preview_document, service_map.service, result),
             partial(render_preview, result),
+            has_records=True,
         )
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))

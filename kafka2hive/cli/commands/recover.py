@@ -31,7 +31,7 @@ AcceptGap = Annotated[
     list[str] | None,
     typer.Option(
         "--accept-gap",
-        metavar="TOPIC:PARTITION",
+        metavar="TOPIC:N",
         help="Accept the offsets that Kafka lost as a gap, and continue. TOPIC:* means all partitions (repeatable).",
     ),
 ]
@@ -39,8 +39,8 @@ ForgetRegistration = Annotated[
     tuple[str, str] | None,
     typer.Option(
         "--forget-registration",
-        metavar="TABLE PARTITION",
-        help="Give up registering a partition that Hive refuses. PARTITION is written as dt=2013-01-17.",
+        metavar="TABLE DIR",
+        help="Give up registering a partition that Hive refuses. DIR is the partition's, such as dt=2013-01-17.",
     ),
 ]
 AcceptLocation = Annotated[
@@ -79,6 +79,7 @@ def recover(
     """Roll every pending epoch forward to .final and say where the next run resumes. Starts no Spark and no JVM."""
     from kafka2hive.cli.render.recover import recover_document, render_recover
     from kafka2hive.cli.terminal.outcome import show, with_changes
+    from kafka2hive.cli.terminal.progress import shown_progress
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.positions import GapAcceptance
     from kafka2hive.service.recover.result import RecoverRequest, Registration
@@ -99,7 +100,8 @@ def recover(
     )
 
     def command(service_map: ServiceMap) -> int:
-        result = recover_service(wire(service_map), request)
+        with shown_progress(color) as progress:
+            result = recover_service(wire(service_map, progress), request)
         name, hive = service_map.service, service_map.hive is not None
         document = partial(recover_document, name, request.plan_only, result)
         show(json, color, document, partial(render_recover, name, request, result, hive=hive))

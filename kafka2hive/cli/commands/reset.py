@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, OneTable, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.OWNED, options.FENCED, options.STOP)
@@ -15,15 +15,7 @@ EXIT_CODES = options.exit_codes(options.OWNED, options.FENCED, options.STOP)
 
 def reset(
     config: Map,
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            metavar="DB.TABLE",
-            autocompletion=options.complete_tables,
-            help="The table to start over.",
-        ),
-    ],
+    table: OneTable,
     plan: Plan = False,
     keep_data: Annotated[
         bool,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import KafkaTimeout, Log
+from kafka2hive.cli.terminal.options import KafkaTimeout, Level, Log, Records
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.UNREADABLE, config="78 no such topic, or a wrong property")
@@ -57,10 +57,6 @@ TableName = Annotated[
         help="The table's name; for several topics it must contain {topic}, the topic's name.",
     ),
 ]
-Records = Annotated[
-    int,
-    typer.Option("--records", "-n", min=1, max=10_000, help="How many of the newest records to read."),
-]
 
 
 def sample(
@@ -75,9 +71,11 @@ def sample(
     records: Records = 1_000,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Draft a map from the records of topics: columns with types, event time, flush interval and notes. Changes nothing."""
     from kafka2hive.cli.terminal.outcome import say, tell_error
+    from kafka2hive.cli.terminal.progress import shown_progress
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
     from kafka2hive.service.draft.draft import DraftRequest
@@ -99,7 +97,7 @@ def sample(
         if not separator:
             raise typer.BadParameter(f"{key}: write KEY=VALUE", param_hint="--property")
         client[key] = value
-    configure(log_format, logging.WARNING, [])
+    configure(log_format, options.level(log_level, logging.WARNING), [])
     try:
         request = DraftRequest(
             topics=topics or (),
@@ -112,7 +110,9 @@ def sample(
             records=records,
             kafka_seconds=kafka_timeout,
         )
-        say(draft(request, os.environ).rstrip())
+        with shown_progress() as progress:
+            text = draft(request, os.environ, progress)
+        say(text.rstrip())
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error

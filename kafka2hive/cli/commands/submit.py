@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Map, Takeover
+from kafka2hive.cli.terminal.options import Level, Log, Map, Once, Takeover
+from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
@@ -45,16 +46,17 @@ def pack(
     """Pack this Python, kafka2hive and its packages into an archive for the nodes of a cluster."""
     from kafka2hive.cli.terminal.outcome import say, tell_error
     from kafka2hive.model.errors import Kafka2HiveError
-    from kafka2hive.spark.pack import make_pack
+    from kafka2hive.model.text import size
+    from kafka2hive.submit.pack import make_pack
 
     try:
         archive = make_pack(out)
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error
-    size, content = archive.file.stat().st_size, archive.content_bytes
+    length, content = size(archive.file.stat().st_size), size(archive.content_bytes)
     say(
-        f"{archive.file}  {size / 1e6:,.0f} MB, unpacked {content / 1e6:,.0f} MB in {archive.files:,} files\n"
+        f"{archive.file}  {length}, unpacked {content} in {archive.files:,} files\n"
         f"for {archive.pack.cpu} with glibc {archive.pack.glibc} or later, with Python {archive.pack.python}"
         f" and without Spark {archive.pack.spark}\n"
         f"digest {archive.pack.digest}"
@@ -86,7 +88,7 @@ def submit(
             help="How many attempts may fail within an hour; attempt N is the last if it ends by itself (default: 2).",
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end.")] = False,
+    once: Once = False,
     takeover: Takeover = False,
     wait: Annotated[
         bool,
@@ -95,16 +97,18 @@ def submit(
     only_print: Annotated[
         bool, typer.Option("--print", help="Only print the command of Spark; submit nothing.")
     ] = False,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Start the service on YARN, in cluster mode, with all files that the map names."""
     from kafka2hive.cli.terminal.outcome import with_map
     from kafka2hive.model.errors import ExitCode
-    from kafka2hive.observe.log import LogFormat
-    from kafka2hive.spark.submission import SubmitRequest
+    from kafka2hive.submit.submission import SubmitRequest
 
     def command(service_map: "ServiceMap") -> int:
         from kafka2hive.cli.terminal.outcome import say, tell_line
-        from kafka2hive.spark.application import prepare, run_code, submit
+        from kafka2hive.cli.terminal.progress import shown_progress
+        from kafka2hive.submit.application import prepare, run_code, submit
 
         request = SubmitRequest(
             pack=pack,
@@ -121,11 +125,12 @@ def submit(
             if only_print:
                 say(submission.text())
                 return int(ExitCode.DONE)
-            report = submit(submission, lambda report: tell_line(report.line()))
+            with shown_progress() as progress:
+                report = submit(submission, lambda report: tell_line(report.line()), progress)
         say(f"{report.application} {report.url}".rstrip())
         return run_code(report) if wait else int(ExitCode.DONE)
 
-    raise typer.Exit(with_map(config, LogFormat.AUTO, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))
 
 
 def executor() -> None:

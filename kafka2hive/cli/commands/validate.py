@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, Map
+from kafka2hive.cli.terminal.options import Color, Json, Level, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
@@ -30,14 +30,15 @@ def validate(
     ] = False,
     json: Json = False,
     color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Check the map without a cluster and show what will be dumped where; --json prints the whole map, secrets hidden.
 
     Spark is started only if a table has sql: it plans each SELECT as a dump would (needs Java and some 10 seconds).
     """
     from kafka2hive.cli.render.validate import map_document, problems_document, render_map
-    from kafka2hive.cli.terminal.document import json_text
-    from kafka2hive.cli.terminal.outcome import say, show, tell_error
+    from kafka2hive.cli.terminal.outcome import named_map, say_json, show, tell_error
     from kafka2hive.config.load import load_map
     from kafka2hive.config.machine import check_this_machine
     from kafka2hive.config.native_library import decoder_in_use
@@ -45,24 +46,27 @@ def validate(
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
     from kafka2hive.service.validate.map_check import check_own_schemas, check_selects, selects_of
+    from kafka2hive.service.validate.readers import check_readers
 
-    try:
-        service_map = load_map(config, os.environ)
-        check_this_machine(service_map, os.environ)
-        check_own_schemas(service_map)
-        configure(LogFormat.AUTO, logging.ERROR, service_map.secrets)
-        with selects_of(service_map.tables, service_map) as selects:
-            checks = [] if selects is None else check_selects(service_map, selects)
-            if online:
-                raise typer.Exit(_online(service_map, selects, json, color))
-    except Kafka2HiveError as error:
-        tell_error(error)
-        if json and isinstance(error, MapInvalid):
-            say(json_text(problems_document(error.problems)))
-        raise typer.Exit(int(error.exit_code)) from error
-    decoder = decoder_in_use()
-    document = partial(map_document, service_map, checks, decoder)
-    show(json, color, document, partial(render_map, service_map, checks, decoder))
+    with named_map(config):
+        try:
+            service_map = load_map(config, os.environ)
+            check_this_machine(service_map, os.environ)
+            check_own_schemas(service_map)
+            configure(log_format, options.level(log_level, logging.ERROR), service_map.secrets)
+            with selects_of(service_map.tables, service_map) as selects:
+                checks = check_readers(service_map)
+                checks += [] if selects is None else check_selects(service_map, selects)
+                if online:
+                    raise typer.Exit(_online(service_map, selects, json, color))
+        except Kafka2HiveError as error:
+            tell_error(error)
+            if json and isinstance(error, MapInvalid):
+                say_json(problems_document(error.problems))
+            raise typer.Exit(int(error.exit_code)) from error
+        decoder = decoder_in_use()
+        document = partial(map_document, service_map, checks, decoder)
+        show(json, color, document, partial(render_map, service_map, checks, decoder))
 
 
 def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:

@@ -1,14 +1,13 @@
 """`kafka2hive verify`: an audit of the tables against ledgers, files and Kafka."""
 
 import logging
-import sys
 from functools import partial
 from typing import Annotated
 
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, Log, Map, Tables
+from kafka2hive.cli.terminal.options import Color, Json, Level, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.FINDINGS)
@@ -33,10 +32,12 @@ def verify(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
 ) -> None:
     """Audit the dump: no offset missing or read twice, every file present and whole, every row accounted for."""
-    from kafka2hive.cli.render.verify import render_verify, shown_progress, verify_document
+    from kafka2hive.cli.render.verify import render_verify, verify_document
     from kafka2hive.cli.terminal.outcome import show, with_map
+    from kafka2hive.cli.terminal.progress import shown_progress
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.verify.result import VerifyRequest
     from kafka2hive.service.verify.verify import verify as audit
@@ -45,18 +46,23 @@ def verify(
     request = VerifyRequest(tuple(table or ()), contents, deep, against)
 
     def command(service_map: ServiceMap) -> int:
-        wiring = wire(service_map)
-        metastore = wiring.hive()
-        kafka = wiring.kafka(KAFKA_SECONDS)
-        settings = None
-        if request.deep or request.against is not None:
-            from kafka2hive.service.tables.hive_schemas import MapTables
+        with shown_progress(color) as progress:
+            wiring = wire(service_map, progress)
+            metastore = wiring.hive()
+            settings, reading = None, None
+            if request.deep or request.against is not None or metastore is not None:
+                from kafka2hive.service.hive.schemas import MapTables
 
-            settings = MapTables(wiring, metastore).settings
-        with shown_progress(sys.stderr, color) as progress:
-            result = audit(wiring, request, kafka, metastore, settings=settings, progress=progress)
+                tables = MapTables(wiring, metastore)
+                settings = tables.settings if request.deep or request.against is not None else None
+            if metastore is not None:
+                from kafka2hive.service.verify.hive_reading import HiveReading
+
+                reading = HiveReading(tables, metastore.session)
+            kafka = wiring.kafka(KAFKA_SECONDS)
+            result = audit(wiring, request, kafka, metastore, settings=settings, reading=reading)
         name = service_map.service
         show(json, color, partial(verify_document, name, result), partial(render_verify, name, result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+    raise typer.Exit(with_map(config, log_format, options.level(log_level, logging.WARNING), command))

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
-from kafka2hive.model.text import counted
+from kafka2hive.model.text import counted, size
 from kafka2hive.service.compaction.command import CompactedPartition, CompactRequest, CompactResult
 
 
@@ -55,9 +55,9 @@ def _text(each: CompactedPartition) -> str:
     if each.waits:
         return f"{before}: stays early, {each.waits}"
     if not each.written_files:
-        return f"{before}, {each.length} bytes: would become about {counted(each.units, 'file')}"
-    after = f"{counted(each.written_files, 'file')}, {each.written_length} bytes"
-    return f"{before}, {each.length} bytes: now {after}, at its home"
+        return f"{before}, {size(each.length)}: would become about {counted(each.units, 'file')}"
+    after = f"{counted(each.written_files, 'file')}, {size(each.written_length)}"
+    return f"{before}, {size(each.length)}: now {after}, at its home"
 
 
 def compact_document(service: str, request: CompactRequest, result: CompactResult) -> Document:

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafka2hive.cli.terminal.document import Document, document
-from kafka2hive.cli.terminal.screen import Screen, grid, render
+from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.model.text import counted
+from kafka2hive.model.text import counted, size, with_local_times
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterPage
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
-    """Return one line per source table, topic and reason, with one example."""
+    """Return one line per source table, topic and reason, and below it one example, which may be long."""
     if not result.groups and not result.not_read and not result.expired:
         return render(screen, [f"service {service}: no dead letters"])
     parts: list[RenderableType] = []
-    table = grid("count", "table", "topic", "reason", "for example", right=("count",))
+    width = max((len(f"{group.count:,}") for group in result.groups), default=0)
     for group in result.groups:
         example = f"{group.place}: {group.detail}" if group.detail else str(group.place)
-        table.add_row(f"{group.count:,}", group.table, group.topic, group.reason, example)
-    parts.append(table)
+        parts.append(Text(f"{group.count:>{width},}  {group.reason}  {group.table} from {group.topic}"))
+        parts.append(Text(f"{'':{width}}  for example {example}", style="dim"))
     parts.append(f"{counted(result.letters, 'dead letter')} in {counted(result.files, 'file')}")
     if result.more_groups:
         parts.append(f"{result.more_groups} more lines (--limit)")
@@ -190,7 +190,7 @@ def _lines(letter: Letter) -> list[str]:
     return [
         f"  table    {letter.table}, epoch {letter.epoch}",
         f"  file     {letter.file}",
-        f"  time     {letter.time_text or 'none'}",
+        f"  time     {with_local_times(letter.time_text or 'none')}",
         f"  key      {_text(letter.key)}",
         *(f"  header   {name} = {_text(value)}" for name, value in letter.headers or ()),
         f"  value    {_text(letter.value)}",
@@ -200,12 +200,12 @@ def _lines(letter: Letter) -> list[str]:
 def _text(data: bytes | None) -> str:
     if data is None:
         return "null"
-    size = counted(len(data), "byte")
+    length = size(len(data))
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return f"{size}, not UTF-8: {data.hex(' ')}"
-    return f"{size}: {text}" if text.isprintable() else f"{size}: {text!r}"
+        return f"{length}, not UTF-8: {data.hex(' ')}"
+    return f"{length}: {text}" if text.isprintable() else f"{length}: {text!r}"
 
 
 def _base64(data: bytes | None) -> str | None:

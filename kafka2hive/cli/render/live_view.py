@@ -4,7 +4,7 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -31,7 +31,7 @@ from kafka2hive.cli.render.top import (
     trouble,
 )
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
-from kafka2hive.model.text import duration, utc_text
+from kafka2hive.model.text import duration, printable, utc_text
 from kafka2hive.service.inspect.top import Reading, TopRow
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 
 _STYLE = """
 Screen { background: ansi_default; color: ansi_default; }
-#head { height: auto; max-height: 7; }
+#head { height: auto; max-height: 9; }
 #trouble { height: auto; max-height: 40%; }
 TableList { height: 1fr; }
 #filter { height: 1; border: none; padding: 0; background: ansi_default; }
 #body { height: auto; }
 VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
-Help { align: center middle; }
+Help, OrderQuestion { align: center middle; }
+#question { width: auto; max-width: 100%; height: auto; border: round ansi_default; padding: 0 1; }
 #help { width: 76; max-width: 100%; height: auto; max-height: 100%; border: round ansi_default; padding: 0 1; }
 """
 _KEYS = (
@@ -54,6 +55,10 @@ _KEYS = (
     ("/", "show only the tables whose name or state has a text; Enter keeps it, Esc drops it"),
     ("← →, < >", "sort by the column on the left, on the right"),
     ("r", "reverse the order"),
+    (
+        "p, u, c",
+        "pause, resume (unpause) or compact the table, after a question: the order is that of the command",
+    ),
     ("q, Ctrl-C", "quit"),
 )
 
@@ -64,6 +69,15 @@ class Figures(Protocol):
     def read(self, visible: Collection[str]) -> Reading: ...
 
     def letters(self, table: str) -> "LetterPage": ...
+
+
+Note = Callable[[str], None]
+GiveOrder = Callable[[str, str, Note], str]
+"""Gives the order of a command (`pause`) for a table, with notes of its progress; returns the result. Raises Kafka2HiveError."""
+
+
+def no_orders(command: str, table: str, note: Note) -> str:
+    return f"this view gives no order to {command} {table}"
 
 
 class TableList(Widget):
@@ -169,6 +183,9 @@ class Overview(Screen[None]):
         Binding("less_than_sign,left", "app.sort(-1)", "sort", key_display="<"),
         Binding("greater_than_sign,right", "app.sort(1)", "sort", key_display=">"),
         Binding("r", "app.reverse", "reverse"),
+        Binding("p", "app.order('pause')", "pause", show=False),
+        Binding("u", "app.order('resume')", "resume", show=False),
+        Binding("c", "app.order('compact')", "compact", show=False),
     ]
 
     def __init__(self, tables: TableList) -> None:
@@ -212,6 +229,25 @@ class Help(ModalScreen[None]):
             yield Static("\n".join(f"[bold]{key}[/]  {what}" for key, what in (*_KEYS, *MEANINGS)))
 
 
+class OrderQuestion(ModalScreen[bool]):
+    """The screen that asks whether an order is to be given."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "yes"),
+        Binding("n,escape", "answer(False)", "no"),
+    ]
+
+    def __init__(self, command: str, table: str) -> None:
+        super().__init__()
+        self._text = Text(f"{command} {table}?  y: yes, n: no")
+
+    def compose(self) -> ComposeResult:
+        yield Static(self._text, id="question")
+
+    def action_answer(self, yes: bool) -> None:
+        self.dismiss(yes)
+
+
 class LiveView(App[None]):
     """Shows readings as they arrive. A second thread reads, so a service that does not answer never blocks the view."""
 
@@ -219,6 +255,13 @@ class LiveView(App[None]):
         def __init__(self, reading: Reading) -> None:
             super().__init__()
             self.reading = reading
+
+    class OrderNote(Message):
+        """Something is known of an order that was given by a key."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class NewLetters(Message):
         """A table's dead letters have arrived."""
@@ -238,13 +281,24 @@ class LiveView(App[None]):
     ]
 
     def __init__(
-        self, figures: Figures, interval: float, *, hive: bool, now: Callable[[], float] = time.time
+        self,
+        figures: Figures,
+        interval: float,
+        *,
+        hive: bool,
+        now: Callable[[], float] = time.time,
+        shown: Callable[[str], str] = str,
+        give_order: GiveOrder = no_orders,
     ) -> None:
+        """`shown` returns a line of text as the view shows it: it fills the blanks in commands."""
         super().__init__(ansi_color=True)
         self._figures = figures
         self._interval = interval
         self._hive = hive
         self._now = now
+        self._shown = shown
+        self._give_order = give_order
+        self._order_note = ""
         self._end = threading.Event()
         self._due = threading.Event()
         self._list = TableList(now)
@@ -323,19 +377,28 @@ class LiveView(App[None]):
         if age > max(OLD_SECONDS, 3 * self._interval) and not is_reported:
             late = [Text(f"no answer for {duration(age)}: figures of {utc_text(reading.at)}", "bold yellow")]
         lines = headline(reading, len(self._list.rows), now, self._list.order)
-        return [*lines, *late, Text("")]
+        self._fill_blanks(lines)
+        note = [Text(printable(self._shown(self._order_note)), "bold")] if self._order_note else []
+        return [*lines, *late, *note, Text("")]
+
+    def _fill_blanks(self, lines: Iterable[RenderableType]) -> None:
+        """Fill the blanks in the commands of texts that have one style each."""
+        for line in lines:
+            if isinstance(line, Text) and (filled := self._shown(line.plain)) != line.plain:
+                line.plain = filled
 
     def _show_trouble(self) -> None:
         lines = trouble(self._list.row, self._now())
+        self._fill_blanks(lines)
         for panel in self.screen_stack[0].query("#trouble").results(Static):
             panel.update(Group(*lines))
 
     def _show_detail(self, screen: Detail) -> None:
         rows = self._reading.rows if self._reading else ()
         row = next((row for row in rows if row.name == screen.table), TopRow(screen.table))
-        screen.query_one("#body", Static).update(
-            Group(*detail(row, screen.letters, self._now(), hive=self._hive))
-        )
+        parts = detail(row, screen.letters, self._now(), hive=self._hive)
+        self._fill_blanks(parts)
+        screen.query_one("#body", Static).update(Group(*parts))
 
     def on_table_list_selection(self) -> None:
         self._show_trouble()
@@ -362,6 +425,32 @@ class LiveView(App[None]):
         except Kafka2HiveError as error:
             letters = "none" if error.code == "usage.no_dead_letter" else str(error)
         self.post_message(self.NewLetters(table, letters))
+
+    def action_order(self, command: str) -> None:
+        """Give the selected table the order of this command if the answer to a question is yes."""
+        if (row := self._list.row) is None:
+            return
+        arguments = command, row.name, lambda text: self.post_message(self.OrderNote(text))
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                work = copy_context().run
+                threading.Thread(
+                    target=work, args=(self._order, *arguments), name="order", daemon=True
+                ).start()
+
+        self.push_screen(OrderQuestion(command, row.name), answered)
+
+    def _order(self, command: str, table: str, note: Note) -> None:
+        try:
+            note(self._give_order(command, table, note))
+        except Kafka2HiveError as error:
+            note(str(error))
+
+    def on_live_view_order_note(self, message: OrderNote) -> None:
+        self._order_note = message.text
+        self._show_head()
+        self._due.set()
 
     def action_help(self) -> None:
         if not isinstance(self.screen, Help):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafka2hive.cli.render.verify import remedy_lines
 from kafka2hive.cli.terminal.document import Document, document, drop_document
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
@@ -98,9 +99,8 @@ def render_certificate(name: PartitionName, report: PartitionReport, screen: Scr
     if report.findings:
         parts.append(Text(f"{counted(len(report.findings), 'finding')}:", style="bold red"))
         parts += [f"  {each.code}  {each.where}: {each.message}" for each in report.findings]
-        parts.append(
-            "`kafka2hive verify -c MAP` checks the whole table; docs/operations.md says what each code means."
-        )
+        parts += remedy_lines(report.findings, name.table)
+        parts.append(f"`kafka2hive verify --table {name.table} -c MAP` checks the whole table")
     return render(screen, parts)
 
 

@@ -10,9 +10,9 @@ from rich.text import Text
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.errors import ConfigError
+from kafka2hive.service.init.init import InitOutcome, InitResult
+from kafka2hive.service.init.offset_sources import CSV_HEADER, PlacedOffset
 from kafka2hive.service.inspect.offsets import OffsetsResult
-from kafka2hive.service.tables.init import InitOutcome, InitResult
-from kafka2hive.service.tables.offset_sources import CSV_HEADER, PlacedOffset
 
 _COLUMNS = ("topic partition", "position", "log begins", "log ends", "waiting")
 

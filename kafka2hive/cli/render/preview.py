@@ -77,6 +77,8 @@ def _preview_summary(table: TablePreview) -> str:
     counts = [counted(len(table.rows), "row"), counted(len(table.letters), "dead letter")]
     if table.tombstones:
         counts.append(counted(table.tombstones, "tombstone"))
+    if table.filtered:
+        counts.append(f"{counted(table.filtered, 'record')} without a row")
     return f"{', '.join(counts)} of {', '.join(map(str, table.ranges))}"
 
 
@@ -111,6 +113,7 @@ def preview_document(service: str, result: PreviewResult) -> Document:
                 for letter in table.letters
             ],
             "tombstones": table.tombstones,
+            "filtered": table.filtered,
             "misspelled": [{"column": one.column, "nearest": one.nearest} for one in table.misspelled],
             "error": None if table.error is None else error_of(table.error),
         }

@@ -1,5 +1,6 @@
 """Text and JSON document of `recover`."""
 
+import shlex
 from dataclasses import asdict
 
 from rich.text import Text
@@ -15,6 +16,7 @@ from kafka2hive.cli.terminal.document import (
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
 from kafka2hive.observe.progress import manual_registration
+from kafka2hive.service.recover.lost_files import PlannedRepair
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.recover.result import (
     RecoveredTable,
@@ -133,10 +135,30 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
         ]
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
     lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
+    lines += [line for repair in table.lost for line in _lost_lines(table.table, repair)]
     gap_is = "gap to be accepted" if table.recovery is Recovery.PLANNED else "gap accepted"
     lines += [f"{gap_is}: {gap.range}: {gap.reason}" for gap in table.gaps]
     lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
     return lines
+
+
+def _lost_lines(table: str, repair: PlannedRepair) -> list[str]:
+    """Return what is known of a lost file, and the command that repairs it."""
+    file, rows = repair.file, counted(repair.file.rows, "row")
+    command = f"`kafka2hive recover --table {table} --refetch {shlex.quote(file.final)} -c MAP`"
+    lines = [f"lost: {file.final}, {rows}"]
+    if repair.present and not repair.missing:
+        return [
+            *lines,
+            f"  {command} writes it again from {counted(repair.present, 'early file')}, without Kafka",
+        ]
+    if repair.present or repair.missing:
+        return [
+            *lines,
+            f"  {command} writes it again from {counted(repair.present, 'early file')}, and the records of"
+            f" {counted(repair.missing, 'early file')} from Kafka",
+        ]
+    return [*lines, f"  {command} reads its records again if Kafka still has them"]
 
 
 def _rebuilt_lines(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
@@ -217,6 +239,14 @@ def _table_document(table: RecoveredTable) -> Document:
         "rebuilt": _rebuilt_document(table.rebuilt) if table.rebuilt else None,
         "forgotten": [hive_partition(partition) for partition in table.forgotten],
         "location": asdict(table.relocated) if table.relocated else None,
+        "lost": [
+            {
+                "path": repair.file.final,
+                "rows": repair.file.rows,
+                "early_files": {"present": repair.present, "missing": repair.missing},
+            }
+            for repair in table.lost
+        ],
     }
 
 

@@ -8,7 +8,7 @@ from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import counted
 from kafka2hive.service.inspect.attention import Urgency
-from kafka2hive.service.inspect.report import Report
+from kafka2hive.service.report.report import Report
 
 _SHOWN = 10
 

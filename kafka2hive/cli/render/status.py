@@ -1,7 +1,7 @@
 """The text of `status`."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rich.console import RenderableType
@@ -12,10 +12,12 @@ from kafka2hive.cli.terminal.document import (
     resume_lines,
 )
 from kafka2hive.cli.terminal.screen import Screen, grid, render
+from kafka2hive.ledger.staged_files import StagedFiles
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.text import ago, counted, duration, size, utc_text
 from kafka2hive.observe.progress import manual_registration
+from kafka2hive.service.inspect.legend import legend
 from kafka2hive.service.inspect.state import (
     LastOutcome,
     NotInMap,
@@ -30,6 +32,7 @@ from kafka2hive.service.inspect.state import (
 from kafka2hive.service.inspect.status import EpochStatus, RetentionStatus, StatusResult, TableStatus
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving, Stopped, Trouble, since_of
+from kafka2hive.storage.port import FileStatus
 
 _STATES: dict[type[TableState], tuple[str, str]] = {
     Serving: ("serving", "green"),
@@ -56,13 +59,17 @@ def render_status(
     """
     moment = time.time() if now is None else now
     parts: list[RenderableType] = []
+    if result.storage_error is not None:
+        parts += [Text(str(result.storage_error), style="red"), *([""] if result.tables else [])]
     if result.tables:
-        parts.append(_overview(result, moment))
+        in_detail = len(result.tables) <= _TABLES_IN_DETAIL
+        parts += [_overview(result, moment), *legend_lines(result.tables, in_detail=in_detail)]
+    parts += ["", *lines] if (lines := service_warning_lines(result.runs.warnings)) else []
     for table in result.tables:
         if len(result.tables) <= _TABLES_IN_DETAIL:
             parts += table_details(table, moment, hive)
-        elif trouble := trouble_lines(table.state, table.last, moment):
-            parts += ["", Text(table.name, style="bold"), *trouble]
+        elif lines := attention_lines(table, moment):
+            parts += ["", Text(table.name, style="bold"), *lines]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
     for order in result.waiting_orders:
@@ -72,22 +79,40 @@ def render_status(
         parts += ["", Text(f"an epoch has at most {counted(result.most_tasks, 'task')} now")]
     if result.kafka_error:
         parts += ["", Text(f"no lag is known: {result.kafka_error}", style="yellow")]
-    if result.not_begun:
-        parts += ["", Text(f"no ledger yet: {', '.join(one.table for one in result.not_begun)}")]
-    for one in result.not_begun:
-        warnings = () if one.condition is None else one.condition.warnings
-        details = [*trouble_lines(one.state, one.last, moment), *(Text(f"  warning: {w}") for w in warnings)]
-        if details:
-            parts += ["", Text(one.table, style="bold"), *details]
+    parts += _without_ledgers(result, moment)
     parts += ["", *lines] if (lines := last_run_lines(result.last_run, moment)) else []
     if result.map_differs:
-        text = "the live run has loaded a different map: restart the run to apply this map"
+        text = "the live run has loaded another version of this map: if this one is newer, restart the run to apply it"
         parts += ["", Text(text, style="yellow")]
     if result.decoder:
         parts += ["", f"decoder: {result.decoder}"]
-    if not (result.tables or result.errors or result.not_begun):
+    shown = (
+        result.tables or result.errors or result.not_begun or result.other_services or result.storage_error
+    )
+    if not shown:
         parts.append(f"service {service}: no ledger yet")
     return render(screen, parts[1:] if parts[:1] == [""] else parts)
+
+
+def legend_lines(tables: Iterable[TableStatus], *, in_detail: bool) -> list[Text]:
+    """Say what the words for unfinished work mean, if they apply to a table; `early` is a word of the details."""
+    return [Text(line, style="dim") for line in legend(tables) if in_detail or not line.startswith("early")]
+
+
+def _without_ledgers(result: StatusResult, now: float) -> list[RenderableType]:
+    """Return the tables of which this service has no ledger."""
+    parts: list[RenderableType] = []
+    if result.not_begun:
+        parts += ["", Text(f"no ledger yet: {', '.join(one.table for one in result.not_begun)}")]
+    for table, service in result.other_services:
+        text = f"{table}: its ledger is that of service {service}; a run of this service takes it over"
+        parts += ["", Text(text, style="yellow")]
+    for one in result.not_begun:
+        warnings = () if one.condition is None else one.condition.warnings
+        details = [*trouble_lines(one.state, one.last, now), *(Text(f"  warning: {w}") for w in warnings)]
+        if details:
+            parts += ["", Text(one.table, style="bold"), *details]
+    return parts
 
 
 def _overview(result: StatusResult, now: float) -> RenderableType:
@@ -102,7 +127,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
             _lag(row),
             "-" if state.newest_ms is None else f"{duration(max(now - state.newest_ms / 1000, 0))} old",
             Text(counted(len(state.files), "file"), style="yellow") if row.view.newest.pending else "-",
-            Text(str(len(state.unregistered)), style="yellow") if state.unregistered else "0",
+            Text(str(len(row.not_in_hive)), style="yellow") if row.not_in_hive else "0",
         )
     return table
 
@@ -112,6 +137,8 @@ def state_text(state: TableState, row: TableStatus | None = None) -> Text:
     text = Text(*_STATES[type(state)])
     if row is not None and row.view.state.paused is not None and not isinstance(row.state, Paused):
         text.append(", paused", "bold yellow")
+    if row is not None and row.warnings:
+        text.append(f", {counted(len(row.warnings), 'warning')}", "yellow")
     if isinstance(state, NotRunning) and row and row.last and row.last.trouble:
         stopped = isinstance(row.last.condition.state, Stopped)
         text.append(" (76)" if stopped else " (75)", "bold red" if stopped else "yellow")
@@ -128,14 +155,33 @@ def _lag(row: TableStatus) -> str:
 def trouble_lines(state: TableState | None, last: LastOutcome | None, now: float) -> list[Text]:
     """Say why a table is not served, or was not when the last run ended, and what to do."""
     is_known = isinstance(state, Stopped) and last is not None and state.trouble == last.trouble
-    return [*([] if is_known else _trouble(state)), *_outcome(last, now)]
+    return [*([] if is_known else _trouble(state, now)), *_outcome(last, now)]
 
 
-def _trouble(state: TableState | None) -> list[Text]:
+def service_warning_lines(warnings: Sequence[str]) -> list[Text]:
+    """Return what concerns all tables, each thing once."""
+    return [Text(f"warning: {warning}", "yellow") for warning in warnings]
+
+
+def attention_lines(table: TableStatus, now: float) -> list[Text]:
+    """Say why a table is not served, who has paused it, and what its run warns of; nothing if all is well."""
+    lines = trouble_lines(table.state, table.last, now)
+    if table.view.state.paused is not None:
+        lines.append(Text(f"  {_pause(table)}", style="yellow"))
+    return lines + [Text(f"  warning: {warning}", style="yellow") for warning in table.warnings]
+
+
+def _pause(table: TableStatus) -> str:
+    return f"it {pause_text(table.view.state)}; `kafka2hive resume --table {table.name} -c MAP` resumes it"
+
+
+def _trouble(state: TableState | None, now: float) -> list[Text]:
     """Say why a table is not served, until when, and what to do."""
     match state:
-        case Retrying(trouble, next_try):
-            return _lines(f"retrying{_since(state)}, next at {next_try}", trouble, "yellow")
+        case Retrying(trouble):
+            due_at = state.due_at(now)
+            when = f"next at {due_at}" if due_at else "being tried again now"
+            return _lines(f"retrying{_since(state)}, {when}", trouble, "yellow")
         case Stopped(trouble):
             return _lines(f"manual intervention required{_since(state)}", trouble, "red")
         case Repairing(by):
@@ -158,7 +204,7 @@ def _outcome(last: LastOutcome | None, now: float) -> list[Text]:
         when = (
             f"when the last run ended, {ago(last.at, now)}"
             if last.ended
-            else f"{ago(last.at, now)}, by a run that has died since"
+            else f"(reported {ago(last.at, now)}, by a run that has died since)"
         )
         lines += _lines(
             f"{what}{_since(last.condition.state)} {when}", last.trouble, "red" if stopped else "yellow"
@@ -193,18 +239,18 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     """Return a table's name, trouble, owner, position and last epochs; the first part is an empty line."""
     state = table.view.state
     parts: list[RenderableType] = ["", Text(table.name, style="bold")]
-    parts += trouble_lines(table.state, table.last, now)
+    parts += attention_lines(table, now)
     lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
-    if state.paused is not None:
-        lines.append(f"it {pause_text(state)}; `kafka2hive resume --table {table.name} -c MAP` resumes it")
-    lines += [f"warning: {warning}" for warning in table.warnings]
     if table.view.newest.pending:
         lines.append(
             f"epoch {state.epoch} is committed, but not finalised: the next start or `recover` rolls it forward"
         )
+    lines += staged_lines(table.staged)
     if state.gaps or state.losses:
-        gaps, losses = counted(len(state.gaps), "gap"), counted(len(state.losses), "lost file")
-        lines.append(f"accepted so far: {gaps}, {losses}")
+        gaps, losses = counted(len(state.gaps), "gap"), counted(len(state.given_up), "lost file")
+        refetched = len(state.losses) - len(state.given_up)
+        again = f"; {counted(refetched, 'lost file')} fetched again" if refetched else ""
+        lines.append(f"accepted so far: {gaps}, {losses}{again}")
     lines += [f"resumes at {line}" for line in resume_lines(state.positions)]
     if state.unregistered and not hive:
         lines.append(manual_registration(len(state.unregistered)))
@@ -214,17 +260,37 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
         files = counted(sum(each.files for each in state.early), "file")
         complete = sum(each.certified > 0 for each in state.early)
         places = counted(len(state.early), "partition")
-        lines.append(f"not compacted yet: {places} with {files}, of which {complete} complete")
+        lines.append(f"early: {places} with {files}, of which {complete} complete")
     if state.bounds is not None and state.bounds.late_before_ms is not None:
         closed = utc_text(state.bounds.late_before_ms // 1000)
         lines.append(f"records of periods that ended by {closed} are late: they become dead letters")
     lines += retention_lines(table.retention)
     unregistered = "not in Hive yet" if hive else "not registered"
-    lines += _first_lines(unregistered, [f"{each.table} {each.path}" for each in state.unregistered])
+    lines += _first_lines(unregistered, [f"{each.table} {each.path}" for each in table.not_in_hive])
     parts += [Text("  " + line) for line in lines]
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))
     return parts
+
+
+def staged_lines(staged: StagedFiles | None) -> list[str]:
+    """Say what is in the staging directory; nothing if it is empty or was not listed."""
+    if staged is None:
+        return []
+    lines = []
+    if staged.committed:
+        text = (
+            f"{_files(staged.committed)} of the committed epoch wait in {staged.directory} to be made visible"
+        )
+        lines.append(text)
+    if staged.others:
+        text = f"{_files(staged.others)} of no committed epoch in {staged.directory}: being written, or left by a failed try"
+        lines.append(f"{text}; a run deletes what is left")
+    return lines
+
+
+def _files(files: Sequence[FileStatus]) -> str:
+    return f"{counted(len(files), 'file')} ({size(sum(file.length for file in files))})"
 
 
 def _first_lines(what: str, texts: Sequence[str]) -> list[str]:
@@ -274,12 +340,12 @@ def _dropped_line(retention: RetentionStatus) -> str:
 
 
 def _owner(generation: Generation) -> str:
-    """Return the owner as `process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`."""
+    """Return the owner as `process 23293 on host vm since 2026-11-21T08:58:46Z, generation 1`."""
     if generation.owner is None or generation.started is None:
         return "nobody yet"
     host, _, pid = shown_process(generation.owner).rpartition("-")
-    since = datetime.strptime(generation.started, "%Y%m%dT%H%M%SZ")
-    return f"process {pid} on host {host} since {since} UTC, generation {generation.number}"
+    since = datetime.strptime(generation.started, "%Y%m%dT%H%M%SZ").isoformat()
+    return f"process {pid} on host {host} since {since}Z, generation {generation.number}"
 
 
 def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:

@@ -11,6 +11,7 @@ from kafka2hive.cli.terminal.document import (
     hive_partition,
     next_offset,
 )
+from kafka2hive.ledger.staged_files import StagedFiles
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
 from kafka2hive.service.inspect.state import (
@@ -28,14 +29,17 @@ def status_document(service: str, result: StatusResult) -> Document:
         "status",
         result.exit_code,
         service=service,
+        storage_error=None if result.storage_error is None else error_of(result.storage_error),
         kafka_error=result.kafka_error,
         most_tasks=result.most_tasks,
         tables=[_status(table) for table in result.tables],
         errors=[{"table": table, **error_of(error)} for table, error in result.errors],
         not_begun=[one.table for one in result.not_begun],
+        other_services=[{"table": table, "service": service} for table, service in result.other_services],
         last_run=_run_document(result.last_run),
         map_differs=result.map_differs,
         decoder=result.decoder or None,
+        warnings=list(result.runs.warnings),
         waiting_orders=[
             {
                 "id": order.id,
@@ -102,6 +106,7 @@ def _status(table: TableStatus) -> Document:
         "newest_record_ms": state.newest_ms,
         "partitions": [_partition(table, position) for position in state.positions],
         "unregistered": [hive_partition(partition) for partition in state.unregistered],
+        "not_in_hive": [hive_partition(partition) for partition in table.not_in_hive],
         "completion": _completion(state),
         "early": [
             {
@@ -114,6 +119,7 @@ def _status(table: TableStatus) -> Document:
         ],
         "bounds": None if state.bounds is None else asdict(state.bounds),
         "retention": _retention(table.retention),
+        "staged": _staged(table.staged),
         "last_epochs": [
             {
                 "epoch": epoch.epoch,
@@ -126,14 +132,27 @@ def _status(table: TableStatus) -> Document:
         ],
         "paused": pause_document(state),
         "gaps": len(state.gaps),
-        "losses": len(state.losses),
+        "losses": len(state.given_up),
+        "refetched": len(state.losses) - len(state.given_up),
     }
+
+
+def _staged(staged: StagedFiles | None) -> Document | None:
+    """Return what is in the staging directory; null if it was not listed."""
+    if staged is None:
+        return None
+    parts = {"committed": staged.committed, "others": staged.others}
+    counts = {
+        name: {"files": len(files), "bytes": sum(file.length for file in files)}
+        for name, files in parts.items()
+    }
+    return {"directory": staged.directory, **counts}
 
 
 def _condition(state: TableState, warnings: tuple[str, ...]) -> Document:
     return {
         "state": state.name,
-        "next_try": state.next_try if isinstance(state, Retrying) else None,
+        "next_try": state.next_try or None if isinstance(state, Retrying) else None,
         "since": since_of(state) or None,
         "error": error_of(state.trouble) if isinstance(state, Retrying | Stopped) else None,
         "warnings": list(warnings),

@@ -8,9 +8,18 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kafka2hive.cli.render.status import last_run_lines, state_text, table_details, trouble_lines
+from kafka2hive.cli.render.status import (
+    attention_lines,
+    last_run_lines,
+    legend_lines,
+    service_warning_lines,
+    state_text,
+    table_details,
+    trouble_lines,
+)
 from kafka2hive.cli.terminal.screen import Screen, grid, render
-from kafka2hive.model.text import counted, duration, printable, unix_seconds, utc_text
+from kafka2hive.model.text import counted, duration, printable, size, unix_seconds, utc_text, with_local_times
+from kafka2hive.service.inspect.legend import MEANINGS as LEGEND
 from kafka2hive.service.inspect.state import NotRunning
 from kafka2hive.service.inspect.top import Reading, Silence, TopRow
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
@@ -125,14 +134,16 @@ def trouble_of(row: TopRow) -> Trouble | None:
 
 
 def _severity(row: TopRow, now: float) -> Sortable:
-    """Return how urgently the table needs a person; in descending order: a STOP, no answer, a trouble, no run, all others."""
+    """Return how urgently the table needs a person; descending: STOP, no answer, trouble, no run, warning, others."""
     if isinstance(row.state, Stopped):
         return (4.0,)
     if row.error is not None:
         return (3.0,)
     if trouble_of(row) is not None:
         return (2.0,)
-    return (1.0,) if row.state is None or isinstance(row.state, NotRunning) else (0.0,)
+    if row.state is None or isinstance(row.state, NotRunning):
+        return (1.0,)
+    return (0.5,) if row.table is not None and row.table.warnings else (0.0,)
 
 
 def _state(row: TopRow, now: float) -> Text:
@@ -157,10 +168,8 @@ COLUMNS: tuple[FigureColumn, ...] = (
     _column("lag", 8, 1, lambda row, now: None if row.lag is None else float(row.lag)),
     _column("newest", 7, 2, _freshness, text=duration),
     _column("rec/s", 8, 3, lambda row, now: row.rate.records if row.rate else None),
-    _column(
-        "MB/s", 6, 4, lambda row, now: row.rate.bytes if row.rate else None, text=lambda n: f"{n / 1e6:.2f}"
-    ),
-    _column("files", 5, 5, _pending_files, style="yellow"),
+    _column("bytes/s", 8, 4, lambda row, now: row.rate.bytes if row.rate else None, text=size),
+    _column("pending", 7, 5, _pending_files, style="yellow"),
     _column("epoch", 7, 6, lambda row, now: float(row.table.view.state.epoch) if row.table else None),
     _column("written", 7, 7, _last_epoch_age, text=duration),
     _column("dead", 7, 8, _dead_letters, style="yellow"),
@@ -168,7 +177,7 @@ COLUMNS: tuple[FigureColumn, ...] = (
         "not in Hive",
         11,
         9,
-        lambda r, now: len(r.table.view.state.unregistered) if r.table else None,
+        lambda r, now: len(r.table.not_in_hive) if r.table else None,
         style="yellow",
     ),
     _column("open", 6, 10, lambda row, now: len(row.table.view.state.open) if row.table else None),
@@ -179,18 +188,19 @@ COLUMNS: tuple[FigureColumn, ...] = (
     _column("read", 7, 13, lambda r, now: now - r.read_at if r.read_at else None, text=duration),
 )
 MEANINGS = (
-    ("state", "sorted by urgency: a table that needs a person comes first"),
+    ("state", "sorted by urgency: a table that needs a person comes first; then tables with warnings"),
     ("lag", "records in Kafka that the table does not have yet"),
     ("newest", "the age of the newest record that readers can see"),
     (
-        "rec/s, MB/s",
-        "read from Kafka, on average since the fifth-newest epoch ended, or over the last ten minutes",
+        "rec/s, bytes/s",
+        "read from Kafka by the last two epochs, on average since the one before them ended",
     ),
-    ("files", "committed files that are not visible yet"),
+    ("pending", LEGEND["pending"]),
     ("written", "how long ago the last epoch was written"),
     ("dead", "dead letters of the last five epochs"),
     ("open", "Hive partitions without a certificate, if the map asks for completeness"),
-    ("early", "files in partitions that are not compacted yet"),
+    ("not in Hive", LEGEND["not in Hive"]),
+    ("early", f"files of {LEGEND['early']}"),
     ("read", "how long ago these figures were read: with many tables, those on the screen are read first"),
 )
 BY_STATE = 1
@@ -279,6 +289,8 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
     ]
     lines += last_run_lines(reading.last_run, now)
     lines += [_silence_line(silence, now) for silence in reading.silences]
+    lines += service_warning_lines(reading.warnings)
+    lines += legend_lines([row.table for row in reading.rows if row.table], in_detail=False)
     unread = sum(1 for row in reading.rows if not row.read_at)
     if unread:
         have = "has" if unread == 1 else "have"
@@ -286,12 +298,14 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
             Text(f"{counted(unread, 'table')} {have} not been read yet: the figures follow", "yellow")
         )
     if reading.map_differs:
-        lines.append(Text("the live run has loaded a different map", "yellow"))
+        lines.append(Text("the live run has loaded another version of this map", "yellow"))
     return lines
 
 
 def _service_line(reading: Reading, now: float) -> Text:
-    line = Text.assemble(("kafka2hive top", "bold"), f"  {utc_text(now)}  ", (reading.service, "bold"), "  ")
+    line = Text.assemble(
+        ("kafka2hive top", "bold"), f"  {with_local_times(utc_text(now))}  ", (reading.service, "bold"), "  "
+    )
     if reading.is_live:
         return line.append("a run is alive", "green")
     return line.append("no run is alive", "bold yellow")
@@ -303,7 +317,7 @@ def _sums_line(reading: Reading) -> Text:
     parts = [
         f"lag {amount(sum(lags))}" if lags else "lag unknown",
         f"{amount(sum(rate.records for rate in rates))} records/s",
-        f"{sum(rate.bytes for rate in rates) / 1e6:.2f} MB/s",
+        f"{size(sum(rate.bytes for rate in rates))}/s",
     ]
     if reading.phases:
         parts.append("epoch: " + ", ".join(f"{name} {duration(s)}" for name, s in reading.phases.items()))
@@ -323,13 +337,15 @@ def _silence_line(silence: Silence, now: float) -> Text:
 
 
 def trouble(row: TopRow | None, now: float) -> list[Text]:
-    """Return the selected table's trouble and what to type; nothing if all is well."""
+    """Return the selected table's trouble and warnings, and what to type; nothing if all is well."""
     if row is None:
         return []
     if row.error is not None:
         return [Text(printable(f"{row.name}: {row.error}"), "red")]
-    last = row.table.last if row.table else row.not_begun.last if row.not_begun else None
-    lines = trouble_lines(row.state, last, now)
+    if row.table is not None:
+        lines = attention_lines(row.table, now)
+    else:
+        lines = trouble_lines(row.state, row.not_begun.last if row.not_begun else None, now)
     return [Text(printable(row.name), "bold"), *lines] if lines else []
 
 

@@ -1,21 +1,16 @@
-"""Text, JSON document and progress bar of `verify`."""
+"""Text and JSON document of `verify`."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+import shlex
+from collections.abc import Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafka2hive.cli.explain.catalogue import explanations
 from kafka2hive.cli.terminal.document import Document, document, error_of
-from kafka2hive.cli.terminal.screen import Screen, grid, render, screen_of
+from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.text import size
-from kafka2hive.service.verify.result import Progress, VerifyResult
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-
+from kafka2hive.service.verify.result import Finding, VerifyResult
 
 _SHOWN = 50  # findings per table; --json prints all
 
@@ -33,6 +28,7 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
         parts.append(overview)
     for table in result.tables:
         parts += [Text(f"{f.code}  {f.where}: {f.message}", style="red") for f in table.findings[:_SHOWN]]
+        parts += [Text(line, style="yellow") for line in remedy_lines(table.findings, table.table)]
         if len(table.findings) > _SHOWN:
             parts.append(f"{table.table}: {len(table.findings) - _SHOWN} more findings (all: --json)")
         parts += [Text(f"{table.table}: accepted: {what}", style="yellow") for what in table.accepted]
@@ -43,6 +39,25 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
     if not result.tables and not result.errors:
         parts.append(f"service {service}: no ledger yet")
     return render(screen, parts)
+
+
+def remedy_lines(findings: Sequence[Finding], table: str) -> list[str]:
+    """Return what to do about each code of a table's findings, with the first finding's path in the commands."""
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        first.setdefault(finding.code, finding)
+    remedies = dict.fromkeys(_remedy(finding, table) for finding in first.values())
+    return [f"  what to do: {remedy}" for remedy in remedies]
+
+
+def _remedy(finding: Finding, table: str) -> str:
+    """Return the explanation's remedy with the finding's table, path and offset in its commands."""
+    remedy = explanations()[finding.code].remedy.replace("TABLE", table)
+    where = finding.where
+    if "/" in where:
+        return remedy.replace("PATH", shlex.quote(where))
+    place = where.split(" ")[0]
+    return remedy.replace("TOPIC-PARTITION@OFFSET", place) if "@" in place and "[" not in place else remedy
 
 
 def verify_document(service: str, result: VerifyResult) -> Document:
@@ -64,41 +79,3 @@ def verify_document(service: str, result: VerifyResult) -> Document:
     ]
     errors = [{"table": table, **error_of(error)} for table, error in result.errors]
     return document("verify", result.exit_code, service=service, tables=tables, errors=errors)
-
-
-@contextmanager
-def shown_progress(stream: TextIO, color: bool) -> Iterator[Progress]:
-    """Show a progress bar for the current table while the block runs; show nothing if `stream` is not a terminal."""
-    if not stream.isatty() or os.environ.get("TERM") == "dumb":
-        yield Progress()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    screen = screen_of(stream, color, os.environ)
-    console = Console(file=stream, no_color=not screen.color, highlight=False, markup=False, emoji=False)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("files, {task.fields[rows]:,} of {task.fields[all_rows]:,} rows", markup=False),
-        TimeRemainingColumn(),
-    )
-    with RichProgress(*columns, console=console, transient=True, redirect_stdout=False) as bars:
-        yield _Bar(bars)
-
-
-class _Bar(Progress):
-    def __init__(self, bars: "RichProgress") -> None:
-        self._bars = bars
-        self._task = bars.add_task("verify", total=None, rows=0, all_rows=0)
-        self._rows = 0
-
-    def table(self, name: str, files: int, rows: int) -> None:
-        self._rows = 0
-        self._bars.reset(self._task, total=files, description=name, rows=0, all_rows=rows)
-
-    def advance(self, files: int, rows: int) -> None:
-        self._rows += rows
-        self._bars.update(self._task, advance=files, rows=self._rows)

@@ -49,7 +49,8 @@ Log = Annotated[
     LogFormat,
     typer.Option(
         "--log-format",
-        help="Format of the log on standard error; auto: text on a terminal, JSON otherwise.",
+        metavar="FORMAT",
+        help="Format of the log on standard error: human, json, or auto: human on a terminal, otherwise json.",
     ),
 ]
 Level = Annotated[
@@ -57,7 +58,10 @@ Level = Annotated[
     typer.Option(
         "--log-level",
         envvar="KAFKA2HIVE_LOG_LEVEL",
-        help="Lowest level to log; debug also logs every change to the file system.",
+        show_envvar=False,
+        metavar="LEVEL",
+        help="Lowest level to log: debug (also every change to the file system), info, warning, error."
+        " Default: KAFKA2HIVE_LOG_LEVEL",
     ),
 ]
 AuditLog = Annotated[
@@ -66,7 +70,8 @@ AuditLog = Annotated[
         "--audit-log",
         metavar="FILE",
         envvar="KAFKA2HIVE_AUDIT_LOG",
-        help="Append every change to the file system to FILE, as JSON lines.",
+        show_envvar=False,
+        help="Append every change to the file system to FILE, as JSON lines. Default: KAFKA2HIVE_AUDIT_LOG",
     ),
 ]
 Tables = Annotated[
@@ -75,6 +80,23 @@ Tables = Annotated[
         "--table", metavar="DB.TABLE", autocompletion=complete_tables, help="Only this table (repeatable)."
     ),
 ]
+OneTable = Annotated[
+    str, typer.Option("--table", metavar="DB.TABLE", autocompletion=complete_tables, help="The table.")
+]
+Timeout = Annotated[
+    str, typer.Option("--timeout", metavar="DURATION", help="How long to wait for a live run, e.g. 10m.")
+]
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="The file, replaced if it exists; - for standard output."
+    ),
+]
+Records = Annotated[
+    int, typer.Option("--records", "-n", metavar="N", min=1, max=10_000, help="How many records to read.")
+]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many to show at most.")]
+Once = Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end (for cron).")]
 KafkaTimeout = Annotated[
     float,
     typer.Option(
@@ -85,6 +107,8 @@ KafkaTimeout = Annotated[
     ),
 ]
 KAFKA_SECONDS = 5.0
+STORAGE_SECONDS = 20.0
+"""How long a command that shows a state waits for HDFS (see HdfsFileSystem)."""
 Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done; change nothing.")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")]
 
@@ -114,6 +138,11 @@ def exit_codes(*codes: str, config: str = "78 the map is wrong") -> str:
 def paragraph(*codes: str) -> str:
     """Return the last paragraph of a command's help with exactly these exit codes."""
     return f"Exit codes: {', '.join(codes)}. All of them: docs/operations.md."
+
+
+def level(chosen: LogLevel | None, default: int) -> int:
+    """Return the lowest level to log, as a number of the standard library."""
+    return default if chosen is None else chosen.number
 
 
 Value = TypeVar("Value")

@@ -5,15 +5,29 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from kafka2hive.cli.terminal.document import Document, json_text
 from kafka2hive.cli.terminal.screen import Screen, standard_output
+from kafka2hive.config.command_blanks import CommandBlanks
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError
-from kafka2hive.model.text import printable, printable_coloured
+from kafka2hive.model.text import printable, printable_coloured, with_local_times
 from kafka2hive.observe.log import LogFormat, LogLevel, configure
+
+_blanks: ContextVar[CommandBlanks] = ContextVar("blanks of shown commands", default=CommandBlanks())  # noqa: B039 (frozen)
+
+
+@contextmanager
+def named_map(config: str) -> Iterator[None]:
+    """Name the map at the path `config` in all commands that the block shows."""
+    token = _blanks.set(CommandBlanks.of_path(config, os.environ).in_shell(config, os.environ))
+    try:
+        yield
+    finally:
+        _blanks.reset(token)
 
 
 def with_map(
@@ -22,18 +36,36 @@ def with_map(
     level: int,
     command: Callable[[ServiceMap], int],
     *,
-    every_change: bool = False,
     audit_log: str | None = None,
 ) -> int:
     """Load the map, set up logging, run `command` and return its exit code.
 
-    A named error is printed to standard error, and its exit code is returned. `every_change` and `audit_log` are passed to
-    `configure`.
+    A named error is printed to standard error, and its exit code is returned. `audit_log` is passed to `configure`.
     """
+    with named_map(config):
+        return _with_map(config, log_format, level, command, audit_log=audit_log)
+
+
+def _with_map(
+    config: str,
+    log_format: LogFormat,
+    level: int,
+    command: Callable[[ServiceMap], int],
+    *,
+    audit_log: str | None,
+) -> int:
     try:
         service_map = load_map(config, os.environ)
+        blanks = CommandBlanks.of_map(service_map, os.environ)
+        _blanks.set(blanks.in_shell(config, os.environ))
         try:
-            configure(log_format, level, service_map.secrets, every_change=every_change, audit_log=audit_log)
+            configure(
+                log_format,
+                level,
+                service_map.secrets,
+                blanks=blanks,
+                audit_log=audit_log,
+            )
         except OSError as error:
             raise ConfigError(
                 "usage.audit_log", f"--audit-log cannot be opened: {error}", "name a file that can be written"
@@ -57,8 +89,7 @@ def with_changes(
 ) -> int:
     """Run a command that changes files or Hive, in the same way as `with_map`.
 
-    Without a log level, every change is logged. On a terminal, where the command prints its result, only warnings are
-    logged.
+    On a terminal, where the command prints its result, only warnings are logged by default.
     """
     on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
     level = logging.WARNING if on_terminal else logging.INFO
@@ -67,14 +98,27 @@ def with_changes(
         log_format,
         level if log_level is None else log_level.number,
         command,
-        every_change=log_level is None,
         audit_log=audit_log,
     )
 
 
-def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
-    """Print a command's result to standard output as text, or as one document if `json` is set."""
-    say(json_text(document()) if json else text(standard_output(color)))
+def show(
+    json: bool,
+    color: bool,
+    document: Callable[[], Document],
+    text: Callable[[Screen], str],
+    *,
+    has_records: bool = False,
+) -> None:
+    """Print a command's result to standard output as text, or as one document if `json` is set.
+
+    Times in the text get the local time beside them, except in a text that `has_records`, which are shown as they are.
+    """
+    if json:
+        say_json(document())
+    else:
+        shown_text = text(standard_output(color))
+        say(shown_text if has_records else with_local_times(shown_text))
 
 
 @contextmanager
@@ -109,7 +153,23 @@ def output_file(output: str) -> Iterator[Path]:
 def say(text: str) -> None:
     """Print to standard output; control sequences that came from records or brokers are escaped."""
     with _standard_output():
-        print(printable_coloured(text))  # noqa: T201 (this is the command line)
+        print(printable_coloured(shown(text)))  # noqa: T201 (this is the command line)
+
+
+def say_json(document: Document) -> None:
+    """Print a document to standard output."""
+    with _standard_output():
+        print(shown_json(document))  # noqa: T201 (this is the command line)
+
+
+def shown_json(document: Document) -> str:
+    """Return a document as the text that this command shows."""
+    return _blanks.get().fill_json(json_text(document))
+
+
+def shown(text: str) -> str:
+    """Return the text as this command shows it: the commands in it name the map and Kafka's brokers."""
+    return _blanks.get().fill(text)
 
 
 def say_bytes(content: bytes) -> None:
@@ -149,4 +209,4 @@ def tell_error(error: BaseException) -> None:
 
 def tell_line(text: str) -> None:
     """Print a line of progress to standard error; control sequences in it are escaped."""
-    print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (this is the command line)
+    print(printable(with_local_times(shown(text))), file=sys.stderr, flush=True)  # noqa: T201 (this is the command line)

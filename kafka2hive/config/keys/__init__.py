@@ -1,6 +1,6 @@
 """The sections of the map as frozen values; each key is declared at its field with description, default and bounds.
 
-docs/configuration.md documents the keys; its tables are generated from these declarations.
+docs/configuration.md and the pages that it names document the keys; their tables are generated from these declarations.
 """
 
 from kafka2hive.config.keys.bucketing import Bucketing as Bucketing

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from kafka2hive.model.instant import in_range
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, unescape_partition_value
 
 TIME_CODES = "YymdHMjGV"
@@ -182,8 +183,12 @@ class BucketEnds:
         return numbers
 
     def _end_ms(self, numbers: Mapping[str, int]) -> int | None:
+        earlier = 0
+        for code in {"Y", "G"} & numbers.keys():
+            year, earlier = in_range(numbers[code])  # the last period of the year 9999 ends after it
+            numbers = {**numbers, code: year}
         try:
-            return self._instant_ms(_end(self._unit, numbers))
+            return self._instant_ms(_end(self._unit, numbers)) + earlier * 1000
         except (ValueError, OverflowError):
             return None  # a directory made by hand, with an impossible date
 

@@ -30,7 +30,7 @@ class Bucketing:
 
     path: Annotated[
         str,
-        Key("Hive partition path, [below](#path). Empty: an unpartitioned table."),
+        Key("Hive partition path, [more](#path). Empty: an unpartitioned table."),
     ] = "dt=%Y-%m-%d"
     time: Annotated[
         BucketTime,
@@ -65,7 +65,7 @@ class Bucketing:
         Duration | None,
         Key(
             "How far a row's time may be ahead of its record's Kafka timestamp; a record with a row beyond it becomes a "
-            "dead letter, [below](#bounds-of-event-time).",
+            "dead letter, [more](#bounds-of-event-time).",
             name="max_future",
             written="duration",
             otherwise="no bound",
@@ -82,7 +82,10 @@ class Bucketing:
     ] = None
     plugin: Annotated[
         PluginOptions | None,
-        Key("Plug-in that computes the path's `{fields}` instead of columns, [above](#plugin)."),
+        Key(
+            "Plug-in that computes the path's `{fields}` instead of columns, [more](#plugin).",
+            example="{name: my_bucketer}",
+        ),
     ] = None
     inner: tuple[str, ...] = ()
 
@@ -136,7 +139,7 @@ Retain = Annotated[
     Duration | None,
     Key(
         "How long partitions stay after the end of their period. Then they are dropped from Hive, and deleted a day later, "
-        "[below](#retain).",
+        "[more](#retain).",
         written="duration",
         otherwise="forever",
     ),
@@ -173,7 +176,8 @@ class CompletionOptions:
     plugin: Annotated[
         PluginOptions | None,
         Key(
-            "Plug-in that decides when a partition is complete, [above](#plugin): an entry point of "
-            "`kafka2hive.completion_policies`, which receives `delay`."
+            "Plug-in that decides when a partition is complete, [more](#plugin): an entry point of "
+            "`kafka2hive.completion_policies`, which receives `delay`.",
+            example="{name: my_policy}",
         ),
     ] = None

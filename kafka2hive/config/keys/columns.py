@@ -18,6 +18,9 @@ class RecordPart(Enum):
 Fraction = Literal["exact", "truncate"]
 DecimalText = Literal["text", "base64"]
 UnknownEnum = Literal["refuse", "name", "null"]
+OtherJson = Literal["refuse", "text"]
+Quoted = Literal["refuse", "accept"]
+Empty = Literal["refuse", "null"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Leeway:
     - `default`: the value instead of NULL, as text.
     - `decimals`: the encoding in JSON: strings and numbers, or Kafka Connect's bytes.
     - `unknown_enum`: what an enum's number without a name becomes in Protobuf: a dead letter, its digits, or NULL.
+    - `json`: what a JSON value that is no string becomes in a column of strings: a dead letter, or its characters.
+    - `quoted`: whether JSON may have a number or a boolean in a string.
+    - `empty`: what an empty JSON string becomes in a column of another type: a dead letter, or NULL.
     """
 
     fraction: Fraction = "exact"
@@ -36,6 +42,9 @@ class Leeway:
     default: str | None = None
     decimals: DecimalText = "text"
     unknown_enum: UnknownEnum = "refuse"
+    json: OtherJson = "refuse"
+    quoted: Quoted = "refuse"
+    empty: Empty = "refuse"
 
 
 STRICT = Leeway()
@@ -72,11 +81,12 @@ class ColumnKeys:
             otherwise="the name",
             name="from",
             shortest=1,
+            example='["$.user.id", "$.uid"]',
         ),
     ] = None
     header: Annotated[
         str | None,
-        Key("Instead of `from`: the name of a header, [below](#columns-of-headers-and-keys).", shortest=1),
+        Key("Instead of `from`: the name of a header, [more](#columns-of-headers-and-keys).", shortest=1),
     ] = None
     key: Annotated[
         str | None,
@@ -113,6 +123,29 @@ class ColumnKeys:
         Key(
             "For a `string` in Protobuf, what an enum number without a name [becomes](decoding.md#leeway). `refuse`: a dead "
             "letter; `name`: its digits; `null`: NULL.",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    json: Annotated[
+        OtherJson,
+        Key(
+            "For a `string` in JSON, what any other value than a string [becomes](decoding.md#any-json-value-as-text). "
+            "`refuse`: a dead letter; `text`: its characters in the message.",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    quoted: Annotated[
+        Quoted,
+        Key(
+            "For a number, a boolean or a column with `unit` in JSON: whether the value [may be in quotes](decoding.md#leeway).",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    empty: Annotated[
+        Empty | None,
+        Key(
+            "For a column of another type than strings in JSON, what an empty string [becomes](decoding.md#leeway). "
+            "`refuse`: a dead letter; `null`: NULL.",
             more="Such values are counted.",
         ),
     ] = "refuse"

@@ -6,9 +6,6 @@ from typing import Annotated
 from kafka2hive.config.keys.declaration import Bounds, Duration, FurtherKeys, Key, Properties
 
 Text = Annotated[str, Bounds(shortest=1)]
-AUTHENTICATION = "hadoop.security.authentication"
-TRANSFER_PROTECTION = "dfs.data.transfer.protection"
-"""Properties of the HDFS client, in `storage.properties` or Hadoop's site files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +89,21 @@ class StorageOptions:
     ]
     properties: Annotated[
         Properties,
-        Key("Hadoop client properties, e.g. `dfs.nameservices` and the properties that it requires."),
+        Key(
+            "[Properties of the HDFS client](#properties-of-the-hdfs-client), e.g. the NameNodes of a nameservice.",
+            example="{dfs.replication: 2}",
+        ),
     ] = field(default=(), repr=False)
     config_dir: Annotated[
         str | None, Key("Directory with `core-site.xml` and `hdfs-site.xml`.", written="local path")
     ] = None
     kerberos: Annotated[
-        KerberosOptions | None, Key("Separate [login](#kerberos) for HDFS.", otherwise="the map's")
+        KerberosOptions | None,
+        Key(
+            "Separate [login](#kerberos) for HDFS.",
+            otherwise="the map's",
+            example="{principal: hdfs-etl@EXAMPLE.COM, keytab: /etc/hdfs-etl.keytab}",
+        ),
     ] = None
 
 
@@ -132,7 +137,11 @@ class HiveKeys:
     ] = None
     kerberos: Annotated[
         KerberosOptions | None,
-        Key("Separate [login](#kerberos) for Hive, with `auth=KERBEROS`.", otherwise="the map's"),
+        Key(
+            "Separate [login](#kerberos) for Hive, with `auth=KERBEROS`.",
+            otherwise="the map's",
+            example="{principal: hive-etl@EXAMPLE.COM, keytab: /etc/hive-etl.keytab}",
+        ),
     ] = None
 
 

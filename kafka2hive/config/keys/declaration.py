@@ -80,17 +80,19 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Key(Bounds):
-    """The description of a key for docs/configuration.md and for editors, in Markdown; by default the section's docstring.
+    """The description of a key for the documents and for editors, in Markdown; by default the section's docstring.
 
     Only editors show `more`, because the page has a section for it. `otherwise` describes the default, and `written` the
-    type, if the field does not show them. `name` is the key's name if it differs from the field's. A `derived` key that the
-    map leaves out gets a value that depends on other keys.
+    type, if the field does not show them. `example` is a value in YAML, which errors show if the value has another form;
+    each list and mapping has one. `name` is the key's name if it differs from the field's. A `derived` key that the map
+    leaves out gets a value that depends on other keys.
     """
 
     doc: str = ""
     more: str = ""
     written: str = ""
     otherwise: str = ""
+    example: str = ""
     name: str = ""
     derived: bool = False
 

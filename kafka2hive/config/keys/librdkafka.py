@@ -59,13 +59,52 @@ test.mock.broker.rtt test.mock.num.brokers topic.blacklist topic.metadata.propag
 topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
 """
 NAMES = frozenset(_NAMES.split())
-PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_MECHANISMS = ("GSSAPI", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "security.protocol": ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+    "sasl.mechanism": _MECHANISMS,
+    "sasl.mechanisms": _MECHANISMS,
+    "broker.address.family": ("any", "v4", "v6"),
+    "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+    "ssl.endpoint.identification.algorithm": ("none", "https"),
+    "metadata.recovery.strategy": ("none", "rebootstrap"),
+    "sasl.oauthbearer.method": ("default", "oidc"),
+}
+"""The values of properties that have few. librdkafka accepts any mechanism of SASL and fails to log in."""
 _GSSAPI = {
     "security.protocol": "sasl_plaintext",
     "sasl.mechanisms": "GSSAPI",
     "sasl.kerberos.kinit.cmd": "true",
 }
 _WRONG_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
+_ALLOWED_RANGE = re.compile(r"outside allowed range (-?[0-9]+)\.\.(-?[0-9]+)")
+_NO_NUMBER = "Invalid value for configuration property"
+_TOO_GREAT = "99999999999"
+"""A number beyond most ranges; the refusal names the range."""
+_CONTEXTS = (
+    "generic",
+    "broker",
+    "topic",
+    "metadata",
+    "feature",
+    "queue",
+    "msg",
+    "protocol",
+    "cgrp",
+    "security",
+    "fetch",
+    "interceptor",
+    "plugin",
+    "consumer",
+    "admin",
+    "eos",
+    "mock",
+    "assignor",
+    "conf",
+    "telemetry",
+    "all",
+)
+"""The values of `debug`, separated by commas."""
 _SENSITIVE = re.compile(
     r"password|passphrase|secret|\.pem$|oauthbearer\.config|token$|credential", re.IGNORECASE
 )
@@ -96,10 +135,20 @@ def fault_of_value(name: str, value: object) -> str:
     """
     if is_sensitive(name) or not isinstance(value, str | int | float):
         return ""
-    if name == "security.protocol" and str(value).lower() not in PROTOCOLS:
-        return f"expected {', '.join(PROTOCOLS)}"
+    if name in CHOICES and str(value).lower() not in map(str.lower, CHOICES[name]):
+        return f"expected {', '.join(CHOICES[name])}"
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return "librdkafka refuses this value" if _WRONG_VALUE.search(_refusal({name: text}) or "") else ""
+    refusal = _refusal({name: text}) or ""
+    if "Expected bool value" in refusal:
+        return "expected true or false"
+    if limits := _ALLOWED_RANGE.search(refusal):
+        return f"expected a number from {limits[1]} to {limits[2]}"
+    if name == "debug" and _WRONG_VALUE.search(refusal):
+        return f"expected one or several of {', '.join(_CONTEXTS)}"
+    if _NO_NUMBER in refusal:
+        limits = _ALLOWED_RANGE.search(_refusal({name: _TOO_GREAT}) or "")
+        return f"expected a number from {limits[1]} to {limits[2]}" if limits else "expected a whole number"
+    return "librdkafka refuses this value" if _WRONG_VALUE.search(refusal) else ""
 
 
 def is_property(name: str) -> bool:

@@ -31,7 +31,9 @@ class SparkOptions:
             "`spark://host:7077`, `yarn`, `k8s://..`."
         ),
     ] = "local[*,4]"
-    conf: Annotated[Properties, Key("Spark properties, `spark.x.y: value`.")] = field(default=(), repr=False)
+    conf: Annotated[
+        Properties, Key("Spark properties, `spark.x.y: value`.", example="{spark.executor.memory: 2g}")
+    ] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,10 @@ class Metrics:
     port: Annotated[int, Key("Port to listen on; 0: no endpoint.", at_least=0, at_most=65535)] = 0
     page: Annotated[
         bool,
-        Key("The run's page for a browser at `/`, for everyone who can reach the port; false: only metrics."),
+        Key(
+            "The run's page for a browser at `/` and its state as JSON at `/status`, for everyone who can reach the port; "
+            "false: only metrics."
+        ),
     ] = True
 
 
@@ -179,29 +184,50 @@ class ServiceKeys:
             expected="expected letters, digits, _ and -, at most 64, beginning with a letter or digit",
         ),
     ]
-    kafka: Annotated[KafkaOptions, Key("Kafka client, [below](#kafka).")]
-    storage: Annotated[StorageOptions, Key("Where files and ledgers are, [below](#storage).")]
+    kafka: Annotated[
+        KafkaOptions,
+        Key("Kafka client, [more](#kafka).", example='{bootstrap.servers: "broker1:9092,broker2:9092"}'),
+    ]
+    storage: Annotated[
+        StorageOptions,
+        Key("Where files and ledgers are, [more](#storage).", example='{uri: "hdfs://namenode:8020"}'),
+    ]
     kerberos: Annotated[
         KerberosOptions | None,
-        Key("Kerberos login for HDFS, Hive and Kafka, [below](#kerberos)."),
+        Key(
+            "Kerberos login for HDFS, Hive and Kafka, [more](#kerberos).",
+            example="{principal: etl@EXAMPLE.COM, keytab: /etc/etl.keytab}",
+        ),
     ] = None
     registry: Annotated[
         RegistryOptions | None,
         Key(
-            "Schema registry of tables with `format` or `key_format` `avro` or `protobuf`, [below](#registry)."
+            "Schema registry of tables with `format` or `key_format` `avro` or `protobuf`, [more](#registry).",
+            example='{url: "http://registry:8081"}',
         ),
     ] = None
-    spark: Annotated[SparkOptions, Key("The Spark session, [below](#spark).")] = SparkOptions()
+    spark: Annotated[
+        SparkOptions, Key("The Spark session, [more](#spark).", example='{master: "local[*,4]"}')
+    ] = SparkOptions()
     trigger_seconds: Annotated[
         Duration, Key("How often the service checks whether a table is due.", name="trigger")
     ] = 10.0
-    limits: Annotated[Limits, Key("Bounds of an epoch and a task, [below](#limits).")] = Limits()
+    limits: Annotated[
+        Limits, Key("Bounds of an epoch and a task, [more](#limits).", example="{epoch_records: 1000000}")
+    ] = Limits()
     dead_letters: Annotated[
-        DeadLetterOptions, Key("The service's dead-letter table, [below](#dead_letters).")
+        DeadLetterOptions,
+        Key("The service's dead-letter table, [more](#dead_letters).", example="{table: etl.dead_letters}"),
     ] = DeadLetterOptions(UNSET, UNSET)
-    metrics: Annotated[Metrics, Key("Prometheus endpoint, [below](#metrics).")] = Metrics()
+    metrics: Annotated[Metrics, Key("Prometheus endpoint, [more](#metrics).", example="{port: 9108}")] = (
+        Metrics()
+    )
     lineage: Annotated[
-        LineageOptions | None, Key("Server for [OpenLineage](#lineage) events, [below](#lineage).")
+        LineageOptions | None,
+        Key(
+            "Server for [OpenLineage](#lineage) events, [more](#lineage).",
+            example='{url: "http://lineage:5000"}',
+        ),
     ] = None
     run_directory: Annotated[
         str,
@@ -227,17 +253,22 @@ class MapKeys(ServiceKeys):
     hive: Annotated[
         HiveKeys | None,
         Key(
-            "HiveServer2, [below](#hive). Without it only files are written, and every table needs `columns`."
+            "HiveServer2, [more](#hive). Without it only files are written, and every table needs `columns`.",
+            example='{url: "hive://hiveserver:10000"}',
         ),
     ] = None
     defaults: Annotated[
         TableOptions,
         Key(
             "[Options of a table](#options-of-a-table) for all tables that do not set them. "
-            "Sections are not merged: a table that sets `bucket` takes nothing from `defaults.bucket`."
+            "Sections are not merged: a table that sets `bucket` takes nothing from `defaults.bucket`.",
+            example="{start: earliest}",
         ),
     ] = TableOptions()  # noqa: RUF009  it is frozen
-    tables: Annotated[tuple[TableKeys, ...], Key("The tables, [below](#tables).", shortest=1)]
+    tables: Annotated[
+        tuple[TableKeys, ...],
+        Key("The tables, [more](#tables).", shortest=1, example="[{table: web.clicks, topics: [clicks]}]"),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,12 @@ CHANGE_COLUMNS = {OPERATION: "string", TIME: "bigint", POSITION: "string"}
 BEFORE = "__before"
 """The column with the row before the change, a struct; only if the map asks for it."""
 
+UNAVAILABLE = "__unavailable"
+UNAVAILABLE_TYPE = "array<string>"
+"""The column with the names of the columns whose values the connector did not know, and its Hive type; only if the map asks."""
+DEFAULT_PLACEHOLDER = "__debezium_unavailable_value"
+_HEX = "hex:"
+
 Framing = Literal["id4", "id8", "header"]
 ProtobufIndexes = Literal["zigzag", "unsigned"]
 
@@ -57,6 +63,7 @@ class Start:
             "These offsets, one for every topic partition of the table; a missing one, or one outside the log, "
             "is a STOP.",
             written="topic: {number: offset}",
+            example="{clicks: {0: 42}}",
         ),
     ] = None
 
@@ -89,7 +96,8 @@ class PluginOptions:
         ),
     ]
     options: Annotated[
-        Properties, Key("Options that are passed to the plug-in.", written="mapping of strings")
+        Properties,
+        Key("Options that are passed to the plug-in.", written="mapping of strings", example="{color: blue}"),
     ] = ()
 
 
@@ -127,6 +135,7 @@ class CsvOptions:
         Key(
             "Fields of a header line, in order: a record that holds exactly these fields is not a row.",
             written="list of strings",
+            example="[id, name]",
         ),
     ] = ()
     booleans: Annotated[
@@ -164,6 +173,22 @@ class DebeziumKeys:
             otherwise="as each record's schema says",
         ),
     ] = None
+    unavailable: Annotated[
+        Literal["dead_letter", "mark"],
+        Key(
+            "What a record becomes if the database did not log one of its values, "
+            "[more](#values-that-are-not-there).",
+            more="`mark`: a row with NULL, and the column's name in `__unavailable`.",
+        ),
+    ] = "dead_letter"
+    placeholder: Annotated[
+        str | None,
+        Key(
+            "The connector's `unavailable.value.placeholder`, if it is set; with `hex:` as there. "
+            "Debezium's default is always known, too.",
+            shortest=1,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +205,14 @@ class CanalKeys:
 class ChangeLogKeys:
     """A change log whose envelope is unpacked: exactly one of the keys."""
 
-    debezium: Annotated[DebeziumKeys | None, Key("Envelopes of Debezium, with and without their schema.")] = (
-        None
-    )
-    maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
-    canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (`canal.mq.flatMessage`).")] = None
+    debezium: Annotated[
+        DebeziumKeys | None,
+        Key("Envelopes of Debezium, with and without their schema.", example="{decimals: text}"),
+    ] = None
+    maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.", example="{}")] = None
+    canal: Annotated[
+        CanalKeys | None, Key("Flat messages of Canal (`canal.mq.flatMessage`).", example="{}")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +221,7 @@ class LatestOptions:
 
     key: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...],
-        Key("Columns that identify a row of the database: its primary key.", shortest=1),
+        Key("Columns that identify a row of the database: its primary key.", shortest=1, example="[id]"),
     ]
     order: Annotated[
         str,
@@ -220,6 +248,25 @@ def change_log_of(source: SourceKind) -> ChangeLog | None:
 def keeps_before(source: SourceKind) -> bool:
     """Return whether the table has the column BEFORE."""
     return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
+
+
+def marks_unavailable(source: SourceKind) -> bool:
+    """Return whether the table has the column UNAVAILABLE."""
+    if not isinstance(source, ChangeLogKeys) or source.debezium is None:
+        return False
+    return source.debezium.unavailable == "mark"
+
+
+def placeholder_of(source: SourceKind) -> str | None:
+    """Return the placeholder that the map names for values that are not there."""
+    if not isinstance(source, ChangeLogKeys) or source.debezium is None:
+        return None
+    return source.debezium.placeholder
+
+
+def placeholder_bytes(text: str) -> bytes:
+    """Return the bytes that the connector's property means. Raises ValueError if they are not written in hexadecimal."""
+    return bytes.fromhex(text.removeprefix(_HEX)) if text.startswith(_HEX) else text.encode()
 
 
 def decimal_encoding(source: SourceKind) -> Literal["text", "base64"] | None:

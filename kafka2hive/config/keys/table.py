@@ -1,6 +1,7 @@
 """A table of the map: its keys and its values. Field names end with their unit: seconds, bytes, milliseconds."""
 
 from dataclasses import dataclass, fields
+from enum import Enum
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions, Retain
@@ -25,6 +26,15 @@ from kafka2hive.config.keys.writer import Flush, WriterOptions
 SchemaEvolution = Literal["ignore", "add", "stop"]
 
 
+class TableReader(Enum):
+    """A program that reads a table besides Hive; the last two read its directories."""
+
+    TRINO = "trino"
+    SPARK = "spark"
+    DUCKDB = "duckdb"
+    POLARS = "polars"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedOptions:
     """The options that `defaults`, a table's keys and its rule have in common."""
@@ -32,7 +42,7 @@ class SharedOptions:
     format: Annotated[
         Literal["json", "json_schema", "avro", "protobuf", "csv", "raw", "plugin"],
         Key(
-            "How the record's value is encoded, [below](#format).",
+            "How the record's value is encoded, [more](#format).",
             more="`json`: one object per record; `json_schema`: the same behind the head of a registry's "
             "serializer; `avro`: one Avro record, its schema by id from the registry or by "
             "`avro_schema`; `protobuf`: one Protobuf message, its schema by id from the registry or "
@@ -47,7 +57,7 @@ class SharedOptions:
     avro_schema: Annotated[
         str | None,
         Key(
-            "With `format: avro`: the schema that all records are written with, [below](#avro).",
+            "With `format: avro`: the schema that all records are written with, [more](#avro).",
             more="JSON text or `file:/path`. Without it each record names its schema in the registry "
             "(Confluent's wire format).",
         ),
@@ -55,7 +65,7 @@ class SharedOptions:
     protobuf_schema: Annotated[
         str | None,
         Key(
-            "With `format: protobuf`: the schema of all records, [below](#protobuf).",
+            "With `format: protobuf`: the schema of all records, [more](#protobuf).",
             more="The `.proto` text or `file:/path`. Without it each record names its schema and message "
             "in the registry (Confluent's wire format).",
         ),
@@ -70,7 +80,7 @@ class SharedOptions:
     framing: Annotated[
         Framing,
         Key(
-            "Where records and keys carry the ID of their schema, [below](#framing).",
+            "Where records and keys carry the ID of their schema, [more](#framing).",
             more="`id4`: a 0x00 byte, then 4 bytes, before the data (Confluent's wire format); `id8`: a 0x00 byte, then 8 "
             "bytes (Apicurio's earlier default); `header`: in `__value_schema_id` and "
             "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header.",
@@ -79,45 +89,60 @@ class SharedOptions:
     protobuf_indexes: Annotated[
         ProtobufIndexes,
         Key(
-            "How the indexes of a Protobuf message are written, [below](#framing).",
+            "How the indexes of a Protobuf message are written, [more](#framing).",
             more="`unsigned`: by earlier serializers, without zigzag.",
         ),
     ] = "zigzag"
     rows: Annotated[
         Literal["one", "lines", "array"],
         Key(
-            "How many rows a message holds, [below](#rows).",
+            "How many rows a message holds, [more](#rows).",
             more="`one`: one row; `lines`: one row per line (`json`, `csv`); `array`: one array of "
             "objects (`json`, `json_schema`). A message with one bad row is one dead letter.",
         ),
     ] = "one"
-    plugin: Annotated[PluginOptions | None, Key("With `format: plugin`: the decoder, [below](#plugin).")] = (
-        None
-    )
-    csv: Annotated[CsvOptions, Key("With `format: csv`: how fields are written, [below](#csv).")] = (
-        CsvOptions()  # noqa: RUF009  it is frozen
-    )
+    plugin: Annotated[
+        PluginOptions | None,
+        Key("With `format: plugin`: the decoder, [more](#plugin).", example="{name: my_decoder}"),
+    ] = None
+    csv: Annotated[
+        CsvOptions,
+        Key("With `format: csv`: how fields are written, [more](#csv).", example='{delimiter: ";"}'),
+    ] = CsvOptions()  # noqa: RUF009  it is frozen
     source: Annotated[
         SourceKind,
         Key(
-            "What the topics contain; [change logs](#change-logs) begin at the earliest offset.",
+            "What the topics contain; [change logs](#source) begin at the earliest offset.",
             more="`binlog`: change records that become rows unchanged; `debezium`, `maxwell`, `canal`: "
             "their envelope is unpacked to the row and the columns `__op`, `__ts_ms`, "
             "`__source_position`.",
             written="`events`, `binlog`, `debezium`, `maxwell`, `canal`",
+            example="{debezium: {decimals: text}}",
         ),
     ] = "events"
     latest: Annotated[
         LatestOptions | None,
         Key(
-            "For change logs: make a view `<table>_latest` in Hive of each row's newest state, [below](#latest)."
+            "For change logs: make a view `<table>_latest` in Hive of each row's newest state, [more](#latest).",
+            example="{key: [id]}",
         ),
     ] = None
     ignored_fields: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...],
         Key(
             "Top-level fields of the records' schema that are intentionally not columns, "
-            "[below](#fields-of-the-records-schema)."
+            "[more](#fields-of-the-records-schema).",
+            example="[debug]",
+        ),
+    ] = ()
+    readers: Annotated[
+        tuple[TableReader, ...],
+        Key(
+            "Programs that read the table besides Hive: `validate` warns of "
+            "[what they read differently](file-formats.md#other-readers), or not at all.",
+            more="It changes nothing in the files.",
+            written="`trino`, `spark`, `duckdb`, `polars`",
+            example="[trino, spark]",
         ),
     ] = ()
     zone: Annotated[str, Key("Time zone of the table's timestamps.", written="zone")] = "UTC"
@@ -128,28 +153,34 @@ class SharedOptions:
             "metadata; its bucket must not come from the value."
         ),
     ] = Tombstones.SKIP
-    writer: Annotated[WriterOptions, Key("The table's files, [below](#writer).")] = WriterOptions()  # noqa: RUF009  a frozen value of another module
+    writer: Annotated[
+        WriterOptions,
+        Key("The table's files, [more](#writer).", example="{format: orc}"),
+    ] = WriterOptions()  # noqa: RUF009  a frozen value of another module
     completion: Annotated[
         CompletionOptions | None,
-        Key("Write a certificate for each complete partition, [below](#completion)."),
+        Key("Write a certificate for each complete partition, [more](#completion).", example="{delay: 1h}"),
     ] = None
     late: Annotated[
         Literal["append", "dead_letter"],
         Key(
-            "What becomes of late records of a table with `completion`, [below](#late).",
+            "What becomes of late records of a table with `completion`, [more](#late).",
             more="`append`: they are appended to their partition, which gets another certificate. `dead_letter`: "
             "records of closed periods, which ended at least `completion.delay` ago, become dead letters.",
         ),
     ] = "append"
     compact: Annotated[
         CompactOptions | None,
-        Key("Rewrite the small files of complete partitions as a few large ones, [below](#compact)."),
+        Key(
+            "Rewrite the small files of complete partitions as a few large ones, [more](#compact).",
+            example="{target: 256MiB}",
+        ),
     ] = None
     retain: Retain = None
     dead_letter_share: Annotated[
         float,
         Key(
-            "Largest share of an epoch's records that may be dead letters, [below](#dead_letter_share).",
+            "Largest share of an epoch's records that may be dead letters, [more](#dead_letter_share).",
             more="Above it the table is set aside. Unless it is 0, epochs of fewer than 100 records are not checked. "
             "1: no limit.",
             written="0 to 1",
@@ -161,7 +192,7 @@ class SharedOptions:
         SchemaEvolution,
         Key(
             "What happens when Hive's table lacks columns of the map, or both lack fields of the "
-            "records' schema, [below](#schema_evolution).",
+            "records' schema, [more](#schema_evolution).",
             more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
             "before the first file that has them; so are fields of the records' schema that the map "
             "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
@@ -173,7 +204,7 @@ class SharedOptions:
         str,
         Key(
             "Subject in the registry whose newest schema is compared with the columns, "
-            "[below](#fields-of-the-records-schema).",
+            "[more](#fields-of-the-records-schema).",
             shortest=1,
         ),
     ] = "{topic}-value"
@@ -206,6 +237,7 @@ class SelectOptions:
             "With `sql`: directories of Parquet files that the SELECT may [join](sql.md#joins-with-lookups).",
             more="Each is sent to every task in full.",
             written="name: path",
+            example='{countries: "hdfs://namenode:8020/lookups/countries"}',
         ),
     ] = ()
     udfs: Annotated[
@@ -238,29 +270,33 @@ class TableOptions(SharedOptions):
             "Where the table begins in a topic that it has never read.",
             written="`earliest`, `latest`, or [section](#start)",
             otherwise="`latest`; `earliest` for a change log",
+            example='{timestamp: "2026-01-01T00:00:00Z"}',
         ),
     ] = None
     flush: Annotated[
         Literal["auto"] | Flush,
         Key(
-            "When an epoch of the table is due, [below](#flush).",
+            "When an epoch of the table is due, [more](#flush).",
             more="`auto`: small tables wait longer, up to 10 minutes.",
             written="`auto`, or section",
+            example="{interval: 1m}",
         ),
     ] = Flush()  # noqa: RUF009  a frozen value of another module
     metadata: Annotated[
         tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
         Key(
-            "Columns filled from the record's metadata, [below](#metadata).",
+            "Columns filled from the record's metadata, [more](#metadata).",
             more="`[topic, offset]` adds `kafka_topic` and `kafka_offset`; `{offset: pos}` sets the name.",
             written="list, or kind: name",
+            example="[topic, partition, offset]",
         ),
     ] = ()
     bucket: Annotated[
         Bucketing,
         Key(
-            "Which Hive partition a record belongs to, [below](#bucket).",
+            "Which Hive partition a record belongs to, [more](#bucket).",
             otherwise="record time, `dt=%Y-%m-%d`",
+            example='{field: created_at, path: "dt=%Y-%m-%d"}',
         ),
     ] = Bucketing()  # noqa: RUF009  a frozen value of another module
     create: Annotated[
@@ -295,6 +331,7 @@ class _TableKeys(TableOptions):
         Key(
             "Topics that the table reads; set either this or `pattern`. Several tables may read one topic.",
             shortest=1,
+            example="[clicks, views]",
         ),
     ] = None
     pattern: Annotated[
@@ -307,12 +344,12 @@ class _TableKeys(TableOptions):
     columns: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key(
-            "Columns of the record's value, spelled as in its JSON, or its Avro or Protobuf schema. "
-            "[Accepted values](decoding.md).",
+            "Columns of the record's value, spelled as in its JSON, or its Avro or Protobuf schema.",
             more="Column name: Hive type, or `{type, from, header, key, unit}`; or a list of the same with "
             "a name.",
             written="name: Hive type, or [more](#columns)",
             otherwise="from Hive; with `raw`: `value: binary`",
+            example="{id: bigint, created_at: timestamp}",
         ),
     ] = ()
     records: Annotated[
@@ -321,6 +358,7 @@ class _TableKeys(TableOptions):
             "With `sql`: the columns that are decoded from the record and that the SELECT reads.",
             written="like `columns`",
             otherwise="the table's columns",
+            example="{id: bigint}",
         ),
     ] = ()
 

@@ -1,9 +1,9 @@
 """The writer of a table's files, and when files are written."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from kafka2hive.config.keys.declaration import UNSET, Duration, Key, Size
+from kafka2hive.config.keys.declaration import Duration, Key, Size
 from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.config.keys.units import MIB
 
@@ -11,10 +11,6 @@ FileFormat = Literal["parquet", "orc", "json", "text", "avro", "plugin"]
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 Timestamps = Literal["micros", "millis", "int96"]
 LetterTimestamps = Literal["micros", "int96"]
-
-LINE_FORMATS = frozenset({"json", "text"})
-"""Formats whose files are lines, compressed as a whole."""
-_GZIP = LINE_FORMATS | {"avro"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +75,18 @@ class WriterOptions:
     ] = 64 * MIB
     sorted_by: Annotated[
         tuple[str, ...],
-        Key("Columns by which rows are sorted within each row group, NULL last.", written="list of columns"),
+        Key(
+            "Columns by which rows are sorted within each row group, NULL last.",
+            written="list of columns",
+            example="[id]",
+        ),
     ] = ()
     dictionary: Annotated[
         tuple[tuple[str, bool], ...],
         Key(
             "Parquet: whether a column has a dictionary. Other columns have one if it makes the file smaller.",
             written="columns with true or false",
+            example="{country: true}",
         ),
     ] = ()
     page_index: Annotated[
@@ -96,6 +97,7 @@ class WriterOptions:
         Key(
             "Parquet: columns with a Bloom filter, so that readers can skip row groups.",
             written="list of columns",
+            example="[id]",
         ),
     ] = ()
     timestamps: Annotated[
@@ -108,19 +110,15 @@ class WriterOptions:
     plugin: Annotated[
         PluginOptions | None,
         Key(
-            "With `plugin`: the writer of an installed package, [above](#plugin); its name is in the files' "
-            "names, in the place of `parquet`."
+            "With `plugin`: the writer of an installed package, [more](#plugin); its name is in the files' "
+            "names, in the place of `parquet`.",
+            example="{name: my_format}",
         ),
     ] = None
-    text: Annotated[TextOptions, Key("With `text`: how fields are written in a line, [below](#text).")] = (
-        TextOptions()
-    )
-
-    def with_codec(self) -> "WriterOptions":
-        """Return the options with the format's default codec if the map sets none; not every Hive reads zstd in every format."""
-        if self.compression is not UNSET:
-            return self
-        return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
+    text: Annotated[
+        TextOptions,
+        Key("With `text`: how fields are written in a line, [more](#text).", example='{delimiter: ","}'),
+    ] = TextOptions()
 
     def of_dead_letters(self, timestamps: LetterTimestamps | None) -> "WriterOptions":
         """Return the options for this table's dead letters, always Parquet.

@@ -5,19 +5,24 @@ import re
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from kafka2hive.config.keys.connections import (
-    AUTHENTICATION,
-    TRANSFER_PROTECTION,
     HiveKeys,
     KafkaOptions,
     KerberosOptions,
     StorageOptions,
 )
 from kafka2hive.config.keys.declaration import UNSET, key_names
+from kafka2hive.config.keys.hdfs_client import (
+    AUTHENTICATION,
+    HONOURED,
+    PARSERS,
+    TRANSFER_PROTECTION,
+    is_honoured,
+)
 from kafka2hive.config.keys.librdkafka import (
+    CHOICES,
     FIXED_VALUES,
     NAMES,
     OWNED,
-    PROTOCOLS,
     fault_of_value,
     is_property,
 )
@@ -33,6 +38,9 @@ _SPARK_OWNED = {
     "spark.app.name": "must not be set: it is the service's name",
     "spark.submit.deployMode": "must not be set: the driver is always this process (client mode)",
 }
+_OBJECT_STORES = frozenset(
+    ("s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "wasb", "wasbs", "abfs", "abfss", "adl")
+)
 _AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM", "KERBEROS")
 _QOP = ("auth", "auth-int", "auth-conf")
 _WITH_PASSWORD = ("LDAP", "CUSTOM")
@@ -63,6 +71,11 @@ def fault_of_uri(uri: str) -> str:
         parts = urlsplit(uri)
     except ValueError:  # brackets without an IPv6 address
         return "expected a full path, hdfs://host:port/path or file:///path"
+    if parts.scheme in _OBJECT_STORES:
+        return (
+            f"expected hdfs://host:port/path or file:///path: files become visible by an atomic rename, which"
+            f" {parts.scheme}:// does not have"
+        )
     if parts.scheme not in ("hdfs", "file") or not uri.startswith(f"{parts.scheme}://"):
         return "expected a full path, hdfs://host:port/path or file:///path"
     if parts.scheme == "hdfs" and not parts.netloc:
@@ -106,6 +119,8 @@ def check_service(sections: MapSections, problems: Problems) -> None:
     if sections.hive:
         _check_hive(sections.hive, sections.has_kerberos, problems)
     _check_kerberos(sections, problems)
+    if sections.storage:
+        _check_hadoop(sections, sections.storage, problems)
     if sections.spark:
         _check_spark(sections.spark, problems)
     if sections.lineage:
@@ -140,8 +155,7 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
         elif name not in keys and not is_property(name):
             problems.add(path, "not a property of librdkafka", closest(name, NAMES | keys))
         elif name not in keys and (fault := fault_of_value(name, value)):
-            near = closest(str(value), PROTOCOLS) if name == "security.protocol" else ""
-            problems.add(path, fault, near)
+            problems.add(path, fault, closest(str(value), CHOICES.get(name, ())))
     servers = properties.get("bootstrap.servers")
     if isinstance(servers, str):
         for server in map(str.strip, servers.split(",")):
@@ -229,7 +243,7 @@ def _check_hive_options(options: dict[str, str], auth: str, path: Path, problems
 
 
 def _check_kerberos(sections: MapSections, problems: Problems) -> None:
-    """Check the logins of the sections kerberos, hive and storage, and Hadoop's security properties."""
+    """Check the logins of the sections kerberos, hive and storage."""
     if sections.kerberos:
         _check_login(sections.kerberos, ("kerberos",), problems)
     if sections.hive and sections.hive.kerberos:
@@ -240,12 +254,26 @@ def _check_kerberos(sections: MapSections, problems: Problems) -> None:
         _check_login(sections.storage.kerberos, ("storage", "kerberos"), problems)
         if sections.storage.uri.startswith("file:"):
             problems.add(("storage", "kerberos"), "is used only with hdfs://")
-    for name, value in sections.storage.properties:
+
+
+def _check_hadoop(sections: MapSections, storage: StorageOptions, problems: Problems) -> None:
+    """Check the properties of the HDFS client. Others are passed to Spark, if a table has lookups; no other reader exists."""
+    has_lookups = any(table.lookups for table in sections.tables.values())
+    for name, value in storage.properties:
+        path = ("storage", "properties", name)
+        if not is_honoured(name) and not has_lookups:
+            what = "the HDFS client does not read this property, so it would have no effect: remove it"
+            problems.add(path, what, closest(name, HONOURED))
+        if name in PARSERS:
+            try:
+                PARSERS[name](value)
+            except ValueError as error:
+                problems.add(path, str(error))
         allowed = _HADOOP_VALUES.get(name)
         faults = [word for word in value.split(",") if allowed and word.strip() not in allowed]
         if allowed and faults:
             problems.add(
-                ("storage", "properties", name),
+                path,
                 f"expected {', '.join(allowed[:-1])} or {allowed[-1]}",
                 closest(faults[0], allowed),
             )

@@ -8,8 +8,9 @@ from kafka2hive.config.keys.source import (
     change_log_of,
     decimal_encoding,
     keeps_before,
+    placeholder_bytes,
+    placeholder_of,
 )
-from kafka2hive.config.rules.columns import has_parts
 from kafka2hive.config.rules.table_options import (
     DeclaredColumn,
     TableCheck,
@@ -18,6 +19,7 @@ from kafka2hive.config.rules.table_options import (
 )
 from kafka2hive.config.yaml.problems import closest
 from kafka2hive.model.entry_points import PluginKind
+from kafka2hive.model.hive_types import has_parts
 
 
 def check_source(check: TableCheck) -> None:
@@ -44,12 +46,13 @@ def check_source(check: TableCheck) -> None:
         check.add(
             path,
             f"{BEFORE} is a struct of the columns, which therefore must not have from, unit, fraction, default,"
-            " decimals or unknown_enum",
+            " decimals, unknown_enum, json, quoted or empty",
         )
     if log is ChangeLog.CANAL:
         _check_canal(check)
     if log is ChangeLog.DEBEZIUM:
         _check_decimals(check, decimal_encoding(table.source))
+        _check_placeholder(check, placeholder_of(table.source))
 
 
 def _check_decimals(check: TableCheck, encoding: str | None) -> None:
@@ -71,6 +74,19 @@ def _check_decimals(check: TableCheck, encoding: str | None) -> None:
                     " source: {debezium: {decimals: text}}, or declare them as string"
                 )
             check.add(check.path("columns", column.place), message)
+
+
+def _check_placeholder(check: TableCheck, placeholder: str | None) -> None:
+    """Check that a placeholder in hexadecimal has bytes."""
+    try:
+        is_empty = placeholder is not None and not placeholder_bytes(placeholder)
+    except ValueError:
+        is_empty = True
+    if is_empty:
+        check.add(
+            check.path("source", "debezium", "placeholder"),
+            "needs two hexadecimal digits for each byte after hex:",
+        )
 
 
 def _check_canal(check: TableCheck) -> None:

@@ -5,11 +5,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from kafka2hive.config.file_formats import with_codec
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
 from kafka2hive.config.keys.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
 from kafka2hive.config.keys.declaration import UNSET, declared_keys
 from kafka2hive.config.keys.json_path import parse_json_path
-from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, PluginOptions, change_log_of, keeps_before
+from kafka2hive.config.keys.source import (
+    BEFORE,
+    CHANGE_COLUMNS,
+    UNAVAILABLE,
+    UNAVAILABLE_TYPE,
+    PluginOptions,
+    change_log_of,
+    keeps_before,
+    marks_unavailable,
+)
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.model.entry_points import PluginKind, fault_of, plugin_names
@@ -26,7 +36,7 @@ def with_defaults(table: TableKeys, defaults: TableOptions) -> TableKeys:
     complete = replace(
         table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given}
     )
-    return replace(complete, writer=complete.writer.with_codec())
+    return replace(complete, writer=with_codec(complete.writer))
 
 
 def metadata_names(
@@ -91,6 +101,8 @@ def declared_columns(table: TableKeys) -> list[DeclaredColumn]:
     if keeps_before(table.source):
         fields = (f"{c.name}:{c.type}" for c in columns if c.part is RecordPart.VALUE)
         change_columns[BEFORE] = f"struct<{','.join(fields)}>"
+    if marks_unavailable(table.source):
+        change_columns[UNAVAILABLE] = UNAVAILABLE_TYPE
     return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in change_columns.items())]
 
 
@@ -136,6 +148,9 @@ def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredC
             default=keys.default,
             decimals=keys.decimals,
             unknown_enum=keys.unknown_enum or "null",
+            json=keys.json,
+            quoted=keys.quoted,
+            empty=keys.empty or "null",
         ),
         other_paths=other_paths,
     )

@@ -4,26 +4,25 @@ import re
 from collections.abc import Iterable
 from typing import get_args
 
+from kafka2hive.config.file_formats import FILE_FORMATS
 from kafka2hive.config.keys.columns import METADATA_TYPES
-from kafka2hive.config.keys.writer import LINE_FORMATS, FileFormat, TextOptions
-from kafka2hive.config.rules.columns import has_parts
+from kafka2hive.config.keys.writer import FileFormat, WriterOptions
 from kafka2hive.config.rules.table_options import TableCheck, columns_of, metadata_names
 from kafka2hive.config.yaml.problems import closest
 from kafka2hive.model.entry_points import PluginKind
-from kafka2hive.model.hive_types import avro_faults, type_words
+from kafka2hive.model.hive_types import has_parts
 
-_AVRO_CODECS = ("gzip", "zstd", "snappy", "none")
 _SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
-_LINE_CODECS = ("gzip", "zstd", "none")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
+_DEFAULT = WriterOptions()
+_SPECIAL_OPTIONS = frozenset().union(*(format.options for format in FILE_FORMATS.values()))
+"""The keys of `writer` that only some formats have."""
 
 
 def check_writer(check: TableCheck) -> None:
     """Check that the writer's options suit its format and name columns of the files."""
     _check_level(check)
     _check_format(check)
-    _check_text(check)
-    _check_avro(check)
     _check_columns(check)
     _check_plugin(check)
 
@@ -32,11 +31,8 @@ def _check_level(check: TableCheck) -> None:
     writer, path = check.table.writer, check.path("writer", "level")
     if writer.level is None:
         return
-    if writer.format == "orc":
-        check.add(path, "ORC files always use the codec's default level")
-        return
-    if writer.format == "plugin":
-        check.add(path, "is not passed to a plug-in: use the plug-in's options")
+    if fault := FILE_FORMATS[writer.format].no_level:
+        check.add(path, fault)
         return
     low, high = _LEVELS.get(writer.compression, (0, -1))
     if high < low:
@@ -46,61 +42,24 @@ def _check_level(check: TableCheck) -> None:
 
 
 def _check_format(check: TableCheck) -> None:
-    writer = check.table.writer
-    if writer.format in LINE_FORMATS and writer.compression not in _LINE_CODECS:
-        path = check.path("writer", "compression")
-        check.add(path, f"must be gzip, zstd or none for format {writer.format}")
-    if writer.format == "parquet":
-        return
-    is_set = {
-        "dictionary": bool(writer.dictionary),
-        "page_index": writer.page_index,
-        "bloom_filter": bool(writer.bloom_filter),
-        "timestamps": writer.timestamps != "micros" and writer.format != "avro",
-    }
-    for key in (key for key, value in is_set.items() if value):
-        check.add(check.path("writer", key), "is an option of Parquet files")
-
-
-def _check_text(check: TableCheck) -> None:
-    writer = check.table.writer
-    text = writer.text
-    if writer.format != "text":
-        if text != TextOptions():
-            check.add(check.path("writer", "text"), "is an option of text files")
-        return
-    if text.delimiter == text.escape:
-        check.add(check.path("writer", "text"), "delimiter and escape must differ")
-    elif text.delimiter in text.null_text or text.null_text.endswith(text.escape):
-        message = "must not contain the delimiter or end with the escape"
-        check.add(check.path("writer", "text", "null_text"), message)
-    types = _file_columns(check)
-    if not types:
-        check.add(check.path("writer", "format"), "text requires that the map declares the table's columns")
-    nested = [name for name, kind in types.items() if has_parts(kind)]
-    for name in nested:
-        message = (
-            f"a field of a text file holds a single value, but {name} is nested: use json, parquet or orc"
-        )
+    writer, types = check.table.writer, _file_columns(check)
+    format = FILE_FORMATS[writer.format]
+    if writer.compression not in format.codecs:
+        codecs = f"{', '.join(format.codecs[:-1])} or {format.codecs[-1]}"
+        check.add(check.path("writer", "compression"), f"must be {codecs} for format {writer.format}")
+    for key in sorted(_SPECIAL_OPTIONS - format.options):
+        if getattr(writer, key) != getattr(_DEFAULT, key):
+            check.add(check.path("writer", key), f"is an option of {_with_option(key)} files")
+    if format.needs_columns and not types:
+        message = f"{writer.format} requires that the map declares the table's columns"
         check.add(check.path("writer", "format"), message)
+    for keys, message in format.faults(writer, types):
+        check.add(check.path("writer", *keys), message)
 
 
-def _check_avro(check: TableCheck) -> None:
-    writer = check.table.writer
-    if writer.format != "avro":
-        return
-    if writer.compression not in _AVRO_CODECS:
-        check.add(check.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro")
-    types = _file_columns(check)
-    if not types:
-        check.add(check.path("writer", "format"), "avro requires that the map declares the table's columns")
-    for name, kind in types.items():
-        for fault in avro_faults(name, kind):
-            check.add(check.path("writer", "format"), f"is avro, and {fault}")
-    has_times = any("timestamp" in type_words(kind) for kind in types.values())
-    if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
-        message = "Hive reads timestamps of Avro files as milliseconds: write millis; finer timestamps become dead letters"
-        check.add(check.path("writer", "timestamps"), message)
+def _with_option(key: str) -> str:
+    """Return the names of the formats that have an option."""
+    return " and ".join(each.title for each in FILE_FORMATS.values() if key in each.options)
 
 
 def _check_columns(check: TableCheck) -> None:

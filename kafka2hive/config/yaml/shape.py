@@ -11,6 +11,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from kafka2hive.config.keys.columns import NamedColumnKeys
 from kafka2hive.config.keys.connections import HiveKeys, KerberosOptions, RegistryOptions, StorageOptions
 from kafka2hive.config.keys.declaration import (
     UNSET,
@@ -23,6 +24,7 @@ from kafka2hive.config.keys.declaration import (
     marks,
 )
 from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, MapKeys, SparkOptions
+from kafka2hive.config.keys.source import ChangeLogKeys
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 
@@ -40,6 +42,15 @@ _EXPECTED: dict[object, str] = {
     list: "expected a list",
     dict: "expected keys with values",
 }
+_OTHER_NAMES = {
+    **dict.fromkeys(("partition", "partitions", "partition_by", "partitioned_by", "partitioning"), "bucket"),
+    **dict.fromkeys(("topic", "source_topic", "source_topics"), "topics"),
+    **dict.fromkeys(("schema", "fields"), "columns"),
+    **dict.fromkeys(("retention", "ttl", "expire"), "retain"),
+    **dict.fromkeys(("compaction", "compactor"), "compact"),
+    "compression": "writer",
+}
+"""Names that other tools give to keys of a table."""
 _TYPE_ENDS_HERE = (
     "is the end of the type before it: within { } a comma begins the next key;"
     ' quote types that hold a comma, as in {price: "decimal(10,2)"}'
@@ -54,6 +65,7 @@ class MapShape:
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
+        self._examples: dict[Path, str] = {}
         self.tables: dict[int, TableKeys] = {}
 
     def fields(self, section: type, data: dict[Any, object], path: Path) -> dict[str, Any]:
@@ -62,6 +74,7 @@ class MapShape:
         fields: dict[str, Any] = {}
         for name, key in declared.items():
             if name in data and not (key.default is UNSET and data[name] is None):
+                self._examples[(*path, name)] = key.key.example
                 fields[key.field] = self._value(key.type, data[name], (*path, name))
             elif key.is_required:
                 fields[key.field] = self._report_missing((*path, name))
@@ -99,6 +112,14 @@ class MapShape:
         """
         if not isinstance(data, dict):
             return self._report_unexpected(dict, path)
+        if section is NamedColumnKeys and _is_name_and_type(data):
+            ((name, kind),) = data.items()
+            self._problems.add(
+                path,
+                f"a column in a list has the keys name and type: {{name: {name}, type: {kind}}};"
+                f" without the list's dash it is {name}: {kind}",
+            )
+            return FAULTY
         fields = self.fields(section, data, path)
         if issubclass(section, TableOptions):
             fields["given"] = frozenset(
@@ -121,7 +142,8 @@ class MapShape:
         if path[-2:-1] == ("columns",) and _is_end_of_type(name):
             self._problems.add((*path, name), _TYPE_ENDS_HERE)
             return
-        near = closest(name, known)
+        other = _OTHER_NAMES.get(name.lower(), "")
+        near = other if other in known else closest(name, known)
         message = "unknown key" if near else f"unknown key; expected one of {', '.join(known)}"
         self._problems.add((*path, name), message, near)
 
@@ -171,6 +193,8 @@ class MapShape:
         if data in options:
             return data
         near = closest(data, options) if isinstance(data, str) else ""
+        if path[-1] == "format" and data in key_names(ChangeLogKeys):
+            near = f"source: {data}"
         *others, last = options
         expected = f"{', '.join(others)} or {last}" if others else f"{last}, or keys with values"
         self._problems.add(path, f"expected {expected}", near)
@@ -204,7 +228,11 @@ class MapShape:
         if kind is str and path[-2:-1] == ("columns",) and _is_end_of_type(str(path[-1])):
             self._problems.add(path, _TYPE_ENDS_HERE)
         else:
-            self._problems.add(path, "has no value" if kind is str and is_empty else _EXPECTED[kind])
+            expected = "has no value" if kind is str and is_empty else _EXPECTED[kind]
+            example = self._examples.get(path, "")
+            self._problems.add(
+                path, f"{expected}, for example {path[-1]}: {example}" if example else expected
+            )
         return FAULTY
 
 
@@ -224,6 +252,16 @@ def _member_for(members: Sequence[Any], data: object) -> Any:
         if is_mapping == isinstance(data, dict) and (origin is tuple) == isinstance(data, list):
             return member
     return members[0]
+
+
+def _is_name_and_type(data: dict[Any, object]) -> bool:
+    """Return whether the data of a column in a list has the form of one in a mapping, as in `- id: bigint`."""
+    known = declared_keys(NamedColumnKeys)
+    return (
+        len(data) == 1
+        and all(isinstance(each, str) for each in data.values())
+        and not known.keys() & data.keys()
+    )
 
 
 def _is_end_of_type(key: str) -> bool:

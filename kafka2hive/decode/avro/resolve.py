@@ -21,6 +21,7 @@ from kafka2hive.decode.schemas.avro import (
     AvroMap,
     AvroPrimitive,
     AvroSchema,
+    ConnectType,
     Decimal,
     Fixed,
     Record,
@@ -28,7 +29,8 @@ from kafka2hive.decode.schemas.avro import (
     Union,
     text_of,
 )
-from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.decode.semantics.types import SEMANTIC_TYPES, Filling, Kind, filling
+from kafka2hive.decode.values.epochs import UNIT_HINT, UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
 
@@ -46,6 +48,8 @@ def scalar(
     `unit`: the unit of epoch numbers, None for other values.
     """
     match writer_type:
+        case AvroPrimitive(_, ConnectType() as connect_type):
+            return _of_connect(writer_type, connect_type, dtype, unit)
         case AvroPrimitive("null"):
             return plan.Null()
         case AvroPrimitive("boolean") if pa.types.is_boolean(dtype):
@@ -70,6 +74,29 @@ def scalar(
             return plan.AvroOctets(size)
         case AvroEnum(_, symbols) if pa.types.is_string(dtype):
             return plan.AvroSymbol(symbols)
+    return None
+
+
+def _of_connect(
+    writer_type: AvroPrimitive, connect_type: ConnectType, dtype: pa.DataType, unit: str | None
+) -> plan.Value | None:
+    """Return how a value fills a column whose meaning only Kafka Connect's name says; None if it cannot."""
+    plain = AvroPrimitive(writer_type.kind)
+    semantic_type = SEMANTIC_TYPES.get(connect_type.name)
+    if semantic_type is None or writer_type.kind not in ("int", "long", "bytes"):
+        return scalar(plain, dtype, unit)
+    if writer_type.kind == "bytes":
+        if semantic_type.kind is Kind.DECIMAL and pa.types.is_decimal128(dtype):
+            return None if connect_type.scale is None else plan.AvroUnscaled(None, connect_type.scale)
+        return plan.AvroOctets(None) if pa.types.is_binary(dtype) else None
+    match filling(semantic_type, dtype, unit):
+        case Filling.EPOCH if semantic_type.kind is Kind.DAY and writer_type.kind == "int" and dtype != NAIVE:
+            return plan.AvroDay()
+        case Filling.EPOCH:
+            bits, of_unit = (32 if writer_type.kind == "int" else 64), semantic_type.unit
+            return plan.AvroMoment(bits, *UNITS[of_unit], instant=of_unit != "d")
+        case Filling.AS_WRITTEN:
+            return scalar(plain, dtype, None)
     return None
 
 
@@ -183,7 +210,9 @@ class _AvroResolver:
             case AvroPrimitive() | Fixed() | AvroEnum():
                 if (value := scalar(definition, dtype, unit)) is not None:
                     return value
-        raise SchemaUnresolvable(f"{label}: {text_of(definition)} does not fill {hive_type_of(dtype)}")
+        is_number = isinstance(definition, AvroPrimitive) and definition.kind in ("int", "long")
+        hint = UNIT_HINT if unit is None and is_number and pa.types.is_temporal(dtype) else ""
+        raise SchemaUnresolvable(f"{label}: {text_of(definition)} does not fill {hive_type_of(dtype)}{hint}")
 
     def _choice(
         self, branches: tuple[Type, ...], dtype: pa.DataType, label: str, unit: str | None

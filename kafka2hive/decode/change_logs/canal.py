@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.source import CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.decode.change_logs.marks import Marks
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes, OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
-from kafka2hive.decode.values.batch import Places, decoder_result, mask_of, refusals_of
+from kafka2hive.decode.values.batch import Mask, Places, decoder_result, mask_of, refusals_of
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Reason
 
@@ -34,9 +36,11 @@ class CanalDecoder:
         zone: str,
         open_decoder: OpenDecoder,
         changes: Changes | None = None,
+        marks: Marks | None = None,
     ) -> None:
         """Open the decoder. `sources` has one key for each column of the row. Raises ValueError for longer paths."""
         self.schema = schema
+        self._marks = marks or Marks(ChangeLog.CANAL)
         row_columns = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
         if any(len(source.keys) != 1 for _, source in row_columns):
             raise ValueError("a row of canal is flat: each column takes one of its keys")
@@ -61,7 +65,8 @@ class CanalDecoder:
         read = self._envelope.decode(values)
         places: Places = read.accepted.to_numpy().astype(np.int64)
         refusals = refusals_of(read)
-        rows, places = self._with_rows(read.rows, places, refusals)
+        marks = self._marks_of(values, read.rows, places)
+        rows, places = self._with_rows(read.rows, places, refusals, marks)
         operations = rows.column("type")
         numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
         places = places[numbers]
@@ -80,13 +85,24 @@ class CanalDecoder:
                 refusals.setdefault(int(places[at]), with_ordinal(reason, ordinal))
         if refusals:  # a message with one refused row is refused as a whole
             good = ~np.isin(places, list(refusals))
+        self._marks.note_truncations(columns[OPERATION])
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return decoder_result(batch if good.all() else batch.filter(pa.array(good)), places[good], refusals)
+        rows = batch if good.all() else batch.filter(pa.array(good))
+        return decoder_result(rows, places[good], refusals, np.flatnonzero(marks) if marks.any() else None)
+
+    def _marks_of(self, values: pa.BinaryArray, rows: pa.RecordBatch, places: Places) -> Mask:
+        """Return the mask of the messages that are marks."""
+        marks = np.zeros(len(values), np.bool_)
+        unknown = np.flatnonzero(~mask_of(pc.is_in(rows.column("type"), _KNOWN)))
+        if len(unknown):
+            names = rows.column("type").take(pa.array(unknown)).to_pylist()
+            marks[places[unknown]] = self._marks.among(values.take(pa.array(places[unknown])), names)
+        return marks
 
     def _with_rows(
-        self, rows: pa.RecordBatch, places: Places, refusals: dict[int, Reason]
+        self, rows: pa.RecordBatch, places: Places, refusals: dict[int, Reason], marks: Mask
     ) -> tuple[pa.RecordBatch, Places]:
-        """Return the messages that change rows or truncate, and their places; add the others to `refusals`."""
+        """Return the messages that change rows or truncate, and their places; add those that are no marks to `refusals`."""
         operations, data = rows.column("type"), rows.column("data")
         counts = pc.fill_null(pc.list_value_length(data), 0).to_numpy()
         known = mask_of(pc.is_in(operations, _KNOWN))
@@ -94,7 +110,7 @@ class CanalDecoder:
         numbers, images = _spread(data, pa.array(known & ~truncates))
         missing = np.bincount(numbers[mask_of(images.is_null())], minlength=len(rows))
         good = known & (truncates | ((counts > 0) & (counts <= MOST_ROWS) & (missing == 0)))
-        for at in np.flatnonzero(~good).tolist():
+        for at in np.flatnonzero(~good & ~marks[places]).tolist():
             refusals[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
         return (rows, places) if good.all() else (rows.filter(pa.array(good)), places[good])
 

@@ -1,14 +1,13 @@
 """Read row images whose decimals are written as strings, as numbers, or as Kafka Connect's bytes in base64.
 
-A text such as "1990" is a valid number and also the base64 of a different one. The record's schema or the map decides; if
-neither does, the record is refused. JSON numbers are accepted even if the schema says bytes, because converters with
-`decimal.format: NUMERIC` write them so.
+A text such as "1990" is a valid number and also the base64 of a different one. The record's schema decides, by which the
+decoder of JSON reads the decimal; otherwise the map; if neither does, the record is refused.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -27,19 +26,12 @@ from kafka2hive.decode.change_logs.images import (
     merge_parts,
     rows_of,
 )
-from kafka2hive.decode.change_logs.schema_decimals import (
-    LEAST_SCALE,
-    NUMBER,
-    OTHER,
-    TEXT,
-    UNKNOWN,
-    Forms,
-    SchemaDecimals,
-)
-from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.sources import Source, exact_spelling, lower_case_spelling
 from kafka2hive.decode.contract.spec import OpenDecoder
-from kafka2hive.decode.values.batch import Mask, Places, mask_of
-from kafka2hive.decode.values.connect_decimals import rescale
+from kafka2hive.decode.semantics.connect import Schema, schema_at
+from kafka2hive.decode.semantics.records import RecordSchemas
+from kafka2hive.decode.values.batch import mask_of
+from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.scalars import NO_NUMBER
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.plugins import Reason
@@ -51,7 +43,7 @@ DecimalForm = Literal["own", "text", "base64"]
 """How decimals are written: `own` as the format defines, `text` as strings or numbers, `base64` as bytes."""
 
 _MOST_READERS = 100
-"""Maximum number of readers kept in memory. A table needs one for each combination of forms in its records."""
+"""Maximum number of readers kept in memory. A table needs one for each set of decimals that its records' schemas describe."""
 _ESCAPE = r"\\u"
 _SHOWN = 40
 _WIDEST = 76
@@ -102,18 +94,6 @@ def texts_among(
     return {place: text for place, text in texts if text is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Decimal:
-    """A decimal column, or a decimal field of the row before the change.
-
-    `key` is its key in the row, or None if its source is a path of several keys.
-    """
-
-    name: str
-    type: pa.Decimal128Type
-    key: str | None
-
-
 def images_of(
     plan: Plan,
     open_decoder: OpenDecoder,
@@ -125,17 +105,9 @@ def images_of(
 
     Raises ValueError if a nested column contains decimals and the map does not say how they are written.
     """
-    decimals = [
-        _Decimal(field.name, field.type, source.keys[0] if len(source.keys) == 1 else None)
-        for field, source in row
-        if pa.types.is_decimal128(field.type)
-    ]
     before = schema.field(BEFORE).type if BEFORE in schema.names else pa.struct([])
-    decimals += [
-        _Decimal(_of_before(field.name), field.type, field.name)
-        for field in before
-        if pa.types.is_decimal128(field.type)
-    ]
+    types = {field.name: field.type for field, _ in row} | {_of_before(f.name): f.type for f in before}
+    decimals = {name: kind for name, kind in types.items() if pa.types.is_decimal128(kind)}
     if form is None:
         nested = [f.name for f, _ in row if pa.types.is_nested(f.type) and _holds_decimals(f.type)]
         if nested:
@@ -149,125 +121,87 @@ def images_of(
 
 
 class DecimalImages:
-    """Reads images with decimals in any form; records are grouped by the forms of their decimals."""
+    """Reads images whose decimals may have any form; records are grouped by the decimals that their schemas describe."""
 
     def __init__(
-        self, plan: Plan, open_decoder: OpenDecoder, decimals: Sequence[_Decimal], form: DecimalForm | None
+        self,
+        plan: Plan,
+        open_decoder: OpenDecoder,
+        decimals: Mapping[str, pa.Decimal128Type],
+        form: DecimalForm | None,
     ) -> None:
+        """`decimals`: the types of the row's decimals, and of those in the row before the change, by name."""
         self._plan = plan
         self._open_decoder = open_decoder
         self._decimals = decimals
         self._form = form
-        self._readers: dict[tuple[int, str, tuple[int, ...]], _ImageReader] = {}
-        self._are_numbers = False
-        self._schema_decimals = cache(
-            lambda: SchemaDecimals(open_decoder, [decimal.key for decimal in decimals])
-        )
+        self._schemas: dict[tuple[int, str], RecordSchemas[frozenset[str]]] = {}
+        self._readers: dict[tuple[int, str, frozenset[str]], _ImageReader] = {}
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
-        forms = np.full((len(values), len(self._decimals)), UNKNOWN, np.int16)
-        refusals: dict[int, Reason] = {}
-        if prefix and len(values):
-            forms, refusals = self._schema_decimals().forms(values)
-        for place, why in self._contradictions(forms).items():
-            refusals.setdefault(place, why)
-        if self._form == "text":
-            forms = np.where(forms >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))
-        if self._form == "base64":
-            forms[:] = [decimal.type.scale for decimal in self._decimals]
-        good = np.ones(len(values), np.bool_)
-        good[list(refusals)] = False
-        parts = []
-        for same, places in _places_by_forms(forms, good):
-            part = values if len(places) == len(values) else values.take(pa.array(places))
-            parts.append(self._of_one_form(part, prefix, image, same).at(places))
-        whole = merge_parts(parts)
-        return ImageRows(whole.rows, whole.places, refusals | whole.refusals)
-
-    def _of_one_form(
-        self, values: pa.BinaryArray, prefix: int, image: str, forms: tuple[int, ...]
-    ) -> ImageRows:
-        """Read records whose decimals have the same forms. If a form is bytes, the value may still be a number.
-
-        All records are first read as bytes or as numbers, whichever suited most records of the last batch. The refused records
-        are then read in the other form.
-        """
-        if self._form is not None or max(forms) < LEAST_SCALE:
-            return self._reader(prefix, image, forms).read(values)
-        readers = [
-            self._reader(prefix, image, forms),
-            self._reader(prefix, image, tuple(NUMBER if form >= LEAST_SCALE else form for form in forms)),
-        ]
-        first = int(self._are_numbers)
-        part = readers[first].read(values)
-        if not part.refusals:
-            return part
-        places = np.array(sorted(part.refusals), dtype=np.int64)
-        other = readers[1 - first].read(values.take(pa.array(places))).at(places)
-        if len(other.rows) > len(part.rows):
-            self._are_numbers = not self._are_numbers
-        of_bytes, of_numbers = (part, other) if first == 0 else (other, part)
-        refusals = {
-            place: of_numbers.refusals[place] if why.code == "json.type" else why
-            for place, why in of_bytes.refusals.items()
-            if place in of_numbers.refusals
-        }
+        if not prefix:
+            return self._reader(prefix, image, frozenset()).read(values)
+        groups = self._schemas_of(prefix, image).groups(values)
         return merge_parts(
-            [ImageRows(part.rows, part.places, {}), ImageRows(other.rows, other.places, refusals)]
+            [
+                self._reader(prefix, image, described)
+                .read(values if len(places) == len(values) else values.take(pa.array(places)))
+                .at(places)
+                for described, places in groups.items()
+            ]
         )
 
-    def _contradictions(self, forms: Forms) -> dict[int, Reason]:
-        """Return the refusals, by record, for schemas that contradict the map or do not declare a decimal column as a decimal."""
-        reasons: dict[int, Reason] = {}
-        for number, decimal in enumerate(self._decimals):
-            codes = forms[:, number]
-            bad = codes == OTHER
-            if self._form == "base64":
-                bad = (codes != UNKNOWN) & (codes != decimal.type.scale)
-            for at in np.flatnonzero(bad).tolist():
-                text = self._contradiction(decimal, int(codes[at]))
-                reasons.setdefault(at, Reason("change_log.scale", text, decimal.name))
-        return reasons
+    def _schemas_of(self, prefix: int, image: str) -> RecordSchemas[frozenset[str]]:
+        """Return the judge of records' schemas: it returns the names of the decimals that a schema describes."""
+        key = prefix, image
+        if key not in self._schemas:
+            columns = [flat for column in self._plan(prefix, image) for flat in _flat(column)]
+            paths = {c.name: c.source.keys[1:] for c in columns if c.name in self._decimals}
+            self._schemas[key] = RecordSchemas(partial(_described, paths=paths))
+        return self._schemas[key]
 
-    def _contradiction(self, decimal: _Decimal, code: int) -> str:
-        if self._form == "base64":
-            says = f"scale {code}" if code >= LEAST_SCALE else "another type"
-            return f"{decimal.key} has scale {decimal.type.scale}, the record's schema says {says}"
-        return f"{decimal.key} is a decimal, the record's schema says bytes of no known scale"
-
-    def _reader(self, prefix: int, image: str, forms: tuple[int, ...]) -> "_ImageReader":
-        key = prefix, image, forms
+    def _reader(self, prefix: int, image: str, described: frozenset[str]) -> "_ImageReader":
+        key = prefix, image, described
         if key not in self._readers:
             if len(self._readers) >= _MOST_READERS:
                 self._readers.clear()
-            plan = self._plan(prefix, image)
+            unclear = {name: kind for name, kind in self._decimals.items() if name not in described}
             self._readers[key] = _ImageReader(
-                plan, self._open_decoder, self._decimals, forms, is_in_map=self._form is not None
+                self._plan(prefix, image), self._open_decoder, unclear, self._form
             )
         return self._readers[key]
 
 
-class _ImageReader:
-    """Reads records with the same forms of decimals: TEXT, NUMBER, UNKNOWN, or for bytes their scale.
+def _described(schema: Schema | None, paths: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the names whose values the schema describes."""
+    if schema is None:
+        return frozenset()
+    # Hive's names are in lower case
+    return frozenset(
+        name
+        for name, path in paths.items()
+        if schema_at(schema, path, exact_spelling) or schema_at(schema, path, lower_case_spelling)
+    )
 
-    The row before the change is read field by field, because each of its decimals may have a different form.
+
+class _ImageReader:
+    """Reads records whose schemas describe the same decimals.
+
+    The row before the change is read field by field, because each of its decimals may be written differently.
     """
 
     def __init__(
         self,
         plan: Sequence[ImageColumn],
         open_decoder: OpenDecoder,
-        decimals: Sequence[_Decimal],
-        forms: Sequence[int],
-        is_in_map: bool,
+        unclear: Mapping[str, pa.Decimal128Type],
+        form: DecimalForm | None,
     ) -> None:
-        """`is_in_map` is whether the map says how decimals are written."""
+        """`unclear`: the decimals that no schema describes. `form`: how the map says that they are written."""
         self._plan = plan
-        self._is_in_map = is_in_map
         self._open_decoder = open_decoder
-        self._forms = {
-            decimal.name: (decimal.type, form) for decimal, form in zip(decimals, forms, strict=True)
-        }
+        self._unclear = unclear
+        self._form = form
         self._flat = [flat for column in plan for flat in _flat(column)]
         wire = [self._wire(column) for column in self._flat]
         self._decoder = decoder_of(wire, open_decoder)
@@ -279,16 +213,16 @@ class _ImageReader:
         refusals: dict[int, Reason] = {}
         for column in self._flat:
             name = column.name
-            kind, form = self._forms.get(name, (None, TEXT))
-            if form in (UNKNOWN, NUMBER):
-                messages = values if len(part.places) == len(values) else values.take(pa.array(part.places))
-                judge = ambiguous_texts if form == UNKNOWN else _texts_for_numbers
-                refusals |= judge(messages, columns[name], column, self._open_decoder)
-            elif form != TEXT:
-                columns[name], bad = rescale(columns[name], kind, form)
+            if (kind := self._unclear.get(name)) is None:
+                continue
+            if self._form == "base64":
+                columns[name], bad = decimals_of(columns[name], kind)
                 text = f"column {name}: the bytes are not a {hive_type_of(kind)}"
                 why = Reason("change_log.decimal", text, name)
                 refusals |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)
+            elif self._form is None:
+                messages = values if len(part.places) == len(values) else values.take(pa.array(part.places))
+                refusals |= ambiguous_texts(messages, columns[name], column, self._open_decoder)
         arrays = [_whole(column, columns) for column in self._plan]
         schema = pa.schema([(column.name, column.type) for column in self._plan])
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -296,40 +230,19 @@ class _ImageReader:
 
     def _with_hint(self, reason: Reason) -> Reason:
         """Return the reason, with a hint if it refuses a string that is not a number and may be bytes."""
-        _, form = self._forms.get(reason.column, (None, TEXT))
-        if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
-            return reason
-        if form == NUMBER and self._is_in_map:
-            return _no_number(reason.column)
-        if form == UNKNOWN:
+        may_be_bytes = self._form is None and reason.column in self._unclear and not reason.path
+        if reason.code == "json.type" and may_be_bytes and reason.got.endswith(NO_NUMBER):
             hint = ": bytes in base64 need source: {debezium: {decimals: base64}}"
             return replace(reason, text=reason.text + hint)
         return reason
 
     def _wire(self, column: ImageColumn) -> ImageColumn:
         """Return the column with the type in which the decoder must read it."""
-        kind, form = self._forms.get(column.name, (None, TEXT))
-        if form < LEAST_SCALE:
+        kind = self._unclear.get(column.name)
+        if kind is None or self._form != "base64":
             return column
         expects = f"{hive_type_of(kind)} as bytes in base64"
         return replace(column, type=pa.binary(), source=replace(column.source, expects=expects))
-
-
-def _texts_for_numbers(
-    values: pa.BinaryArray, column: pa.Array, image_column: ImageColumn, open_decoder: OpenDecoder
-) -> dict[int, Reason]:
-    """Return the refusals, by record, of strings where only numbers are accepted."""
-    texts = texts_among(values, column.is_valid(), image_column, open_decoder)
-    return dict.fromkeys(texts, _no_number(image_column.name))
-
-
-def _no_number(column: str) -> Reason:
-    return Reason(
-        "change_log.scale",
-        f"column {column} holds a text: a number according to the map (decimals: text),"
-        " but bytes according to the record's schema",
-        column,
-    )
 
 
 def _of_before(field: str) -> str:
@@ -352,16 +265,6 @@ def _whole(column: ImageColumn, columns: dict[str, pa.Array]) -> pa.Array:
         return columns[column.name]
     fields = [columns[_of_before(field.name)] for field in column.type]
     return pa.StructArray.from_arrays(fields, fields=list(column.type), mask=columns[BEFORE].is_null())
-
-
-def _places_by_forms(forms: Forms, good: Mask) -> list[tuple[tuple[int, ...], Places]]:
-    """Return the places of the good records, grouped by forms; if there are none, one group without places."""
-    places = np.flatnonzero(good)
-    if not len(places):
-        return [((TEXT,) * forms.shape[1], places)]
-    distinct, group = np.unique(forms[places], axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    return [(tuple(same.tolist()), places[group == number]) for number, same in enumerate(distinct)]
 
 
 def _holds_decimals(dtype: pa.DataType) -> bool:

@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import ChangeLog
-from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.config.keys.source import (
+    BEFORE,
+    CHANGE_COLUMNS,
+    OPERATION,
+    POSITION,
+    TIME,
+    UNAVAILABLE,
+)
 from kafka2hive.decode import make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
@@ -23,8 +30,11 @@ from kafka2hive.decode.change_logs.images import (
     ImageRows,
     join_parts,
     missing_images,
+    places_of,
     presence_columns,
 )
+from kafka2hive.decode.change_logs.marks import Marks
+from kafka2hive.decode.change_logs.unavailable import UnavailableColumns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, Places, mask_of
@@ -139,12 +149,26 @@ def make(spec: DecoderSpec) -> Decoder:
     sources = spec.source_of_each()
     if spec.change_log is ChangeLog.CANAL:
         return CanalDecoder(
-            schema=spec.schema, sources=sources, zone=spec.zone, open_decoder=of_format, changes=spec.changes
+            schema=spec.schema,
+            sources=sources,
+            zone=spec.zone,
+            open_decoder=of_format,
+            changes=spec.changes,
+            marks=Marks(spec.change_log, spec),
         )
     in_json = spec.change_log is ChangeLog.DEBEZIUM and spec.format in ("json", "json_schema")
     decimals: DecimalForm | None = spec.decimals if in_json else "own"
+    unavailable: UnavailableColumns | None = None
+    if spec.change_log is ChangeLog.DEBEZIUM:
+        unavailable = UnavailableColumns(spec.schema, spec.unavailable, spec.changes)
     return ChangeLogDecoder(
-        log=spec.change_log, schema=spec.schema, sources=sources, open_decoder=of_format, decimals=decimals
+        log=spec.change_log,
+        schema=spec.schema,
+        sources=sources,
+        open_decoder=of_format,
+        decimals=decimals,
+        marks=Marks(spec.change_log, spec),
+        unavailable=unavailable,
     )
 
 
@@ -166,6 +190,8 @@ class ChangeLogDecoder:
         sources: Sequence[Source],
         open_decoder: OpenDecoder,
         decimals: DecimalForm | None = "own",
+        marks: Marks | None = None,
+        unavailable: UnavailableColumns | None = None,
     ) -> None:
         """Open the decoder. `sources` are paths within the row's image.
 
@@ -173,8 +199,12 @@ class ChangeLogDecoder:
         """
         self.schema = schema
         self._envelope = ENVELOPES[log]
+        self._marks = marks or Marks(log)
+        self._unavailable = unavailable
         self._row = [
-            (f, s) for f, s in zip(schema, sources, strict=True) if f.name not in (*CHANGE_COLUMNS, BEFORE)
+            (f, s)
+            for f, s in zip(schema, sources, strict=True)
+            if f.name not in (*CHANGE_COLUMNS, BEFORE, UNAVAILABLE)
         ]
         self._row_names = [field.name for field, _ in self._row]
         self._images = images_of(
@@ -218,20 +248,23 @@ class ChangeLogDecoder:
         lacking = mask_of(part.rows.column(OPERATION).is_null())
         parts = [(part, first)]
         if lacking.any():
-            parts = [
-                (part.only(~lacking), first),
-                (self._read(values, part.places[lacking], other, 0), other),
-            ]
-            self._usual_prefix = other if 2 * lacking.sum() > len(values) else first
-        results = []
+            rest = self._read(values, part.places[lacking], other, 0)
+            parts = [(part.only(~lacking), first), (rest, other)]
+            by_other = len(rest.rows) - rest.rows.column(OPERATION).null_count
+            self._usual_prefix = other if by_other > (~lacking).sum() else first
+        results, marks = [], np.zeros(len(values), np.bool_)
         for part, prefix in parts:
             images = self._image_of(part)
-            results.append(self._unpack(self._with_image(values, part.only(images == 0), prefix)))
+            of_first = self._with_image(values, part.only(images == 0), prefix)
+            results.append(self._unpack(values, of_first, marks))
             for number in range(1, len(self._envelope.images)):
                 if (images == number).any():
                     of_image = self._read(values, part.places[images == number], prefix, number)
-                    results.append(self._unpack(of_image))
-        return join_parts(results)
+                    results.append(self._unpack(values, of_image, marks))
+        decoded = join_parts(results)
+        if marks.any():
+            decoded = replace(decoded, without_rows=places_of(marks))
+        return decoded if self._unavailable is None else self._unavailable.mark(decoded)
 
     def _read(self, values: pa.BinaryArray, places: Places, prefix: int, image: int) -> ImageRows:
         if len(places) < len(values):
@@ -278,20 +311,26 @@ class ChangeLogDecoder:
         images: Places = pc.fill_null(by_operation.take(self._operations(part.rows)), 0).to_numpy()
         return images
 
-    def _unpack(self, part: ImageRows) -> ImageRows:
-        """Return the table's rows of the records whose operation is known; refuse the others."""
+    def _unpack(self, values: pa.BinaryArray, part: ImageRows, marks: Mask) -> ImageRows:
+        """Return the table's rows of the records whose operation is known; refuse the others, and add marks to `marks`."""
         rows = part.rows
         operations, known = rows.column(OPERATION), self._operations(rows)
         refusals = dict(part.refusals)
         bad = mask_of(known.is_null())
-        for at in np.flatnonzero(bad).tolist():
-            refusals[int(part.places[at])] = self._reason(operations[at].as_py())
+        at_bad = np.flatnonzero(bad)
+        if len(at_bad):
+            places, names = part.places[at_bad], operations.take(pa.array(at_bad)).to_pylist()
+            is_mark = self._marks.among(values.take(pa.array(places)), names)
+            marks[places[is_mark]] = True
+            for at in np.flatnonzero(~is_mark).tolist():
+                refusals[int(places[at])] = self._reason(names[at])
         beyond = ~bad & self._times_beyond(rows)
         for at in np.flatnonzero(beyond).tolist():
             refusals[int(part.places[at])] = Reason("change_log.time", f"{TIME} does not fit a bigint")
         bad |= beyond
         good = ImageRows(rows, part.places, refusals).only(~bad)
         columns = {name: good.rows.column(name) for name in self._row_names} | self._change_columns(good.rows)
+        self._marks.note_truncations(columns[OPERATION])
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         return ImageRows(batch, good.places, refusals)
 
@@ -323,4 +362,6 @@ class ChangeLogDecoder:
             columns[POSITION] = envelope.position_of(parts)
         if BEFORE in self.schema.names:
             columns[BEFORE] = rows.column(BEFORE)
+        if UNAVAILABLE in self.schema.names:
+            columns[UNAVAILABLE] = pa.nulls(len(rows), self.schema.field(UNAVAILABLE).type)
         return columns

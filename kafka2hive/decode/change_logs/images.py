@@ -89,6 +89,11 @@ def join_parts(parts: Sequence[ImageRows]) -> Decoded:
     return decoder_result(whole.rows, whole.places, whole.refusals)
 
 
+def places_of(mask: Mask) -> pa.Int32Array:
+    """Return the positions in the mask."""
+    return pa.array(np.flatnonzero(mask), pa.int32())
+
+
 @dataclass(frozen=True, slots=True)
 class ImageColumn:
     """A column that is read from records, and where its value is."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.forms import Form
 
 Spelling = Callable[[str], str]
 """Returns a key in the spelling in which keys are compared: unchanged, or in lower case."""
@@ -19,13 +20,15 @@ class Source:
     """Where a column's value is: the path `keys`, from the message's object inward.
 
     `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number of this unit since 1970 UTC; None: it is what the column's type
-    says. `leeway`: what the map allows beyond the acceptance table. `column` and `expects` are for the text of reasons: the
+    says. `leeway`: what the map allows beyond the acceptance table. `form`: how the record's schema says that the value is
+    written; it replaces the unit. `column` and `expects` are for the text of reasons: the
     column's name and what its values must be, if these differ from the decoder's schema; otherwise empty.
     """
 
     keys: tuple[str, ...]
     unit: str | None = None
     leeway: Leeway = STRICT
+    form: Form | None = None
     column: str = ""
     expects: str = ""
 

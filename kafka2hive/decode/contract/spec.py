@@ -22,6 +22,28 @@ DEFAULT = "default"
 """Missing or null values became the column's default."""
 UNKNOWN_ENUM = "unknown_enum"
 """Enum numbers without a name became their digits, or NULL."""
+OTHER_JSON = "json"
+"""JSON values other than strings became their characters."""
+QUOTED = "quoted"
+"""Strings were read as numbers or booleans."""
+EMPTY = "empty"
+"""Empty strings became NULL."""
+
+UNAVAILABLE_VALUE = "unavailable"
+"""Placeholders of values that the database did not log became NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnavailableValues:
+    """What the map says of values that the database did not log.
+
+    `is_marked`: they become NULL, and a column names them. `placeholder` is the connector's, None for its default. `needed` are
+    the columns that must have a value.
+    """
+
+    is_marked: bool = False
+    placeholder: str | None = None
+    needed: frozenset[str] = frozenset()
 
 
 class Changes:
@@ -63,6 +85,7 @@ class DecoderSpec:
     `rows`: how a message holds rows: `one`; `lines` for `json` and `csv`; `array` for `json` and `json_schema`.
     `change_log`: the tool whose envelopes are unpacked, in any format with named fields.
     `decimals`: how Debezium writes decimals in JSON; None: as the records' schemas say.
+    `unavailable`: how Debezium writes values that the database did not log.
     `table`, `plugin`: for a plug-in's decoder. `changes`: counts the values that leeway changes.
     """
 
@@ -78,6 +101,7 @@ class DecoderSpec:
     csv: CsvOptions = CsvOptions()  # noqa: RUF009  the same
     change_log: ChangeLog | None = None
     decimals: Literal["text", "base64"] | None = None
+    unavailable: UnavailableValues = UnavailableValues()
     table: str = ""
     plugin: PluginOptions | None = None
     changes: Changes = field(default_factory=Changes)

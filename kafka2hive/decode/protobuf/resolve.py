@@ -26,7 +26,7 @@ from kafka2hive.decode.schemas.protobuf import (
     ProtobufSchema,
     text_of,
 )
-from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.decode.values.epochs import UNIT_HINT, UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
 
@@ -120,13 +120,13 @@ def _well_known(
     """Return how a well-known message fills a column; None if it cannot, or if its fields differ from Google's or Confluent's."""
     fields = tuple((field.number, field.kind) for field in message.fields)
     match message.name:
-        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _SECONDS_FIELDS and unit is None:
+        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _SECONDS_FIELDS:
             return plan.Stamp()
         case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == _SECONDS_FIELDS:
             return plan.ProtobufSpan()
         case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == _DECIMAL_FIELDS:
             return plan.ProtobufUnscaled()
-        case "google.type.Date" if pa.types.is_date32(dtype) and fields == _DAY_FIELDS and unit is None:
+        case "google.type.Date" if pa.types.is_date32(dtype) and fields == _DAY_FIELDS:
             return plan.ProtobufDay()
         case name if name in _WRAPPERS and fields == ((1, _WRAPPERS[name]),):
             field = message.fields[0]
@@ -232,7 +232,9 @@ class _ProtobufResolver:
             return value
         if field.kind in ("message", "group") and pa.types.is_struct(dtype):
             return self._row(self._message(field), dtype, label)
-        raise SchemaUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
+        is_number = "int" in field.kind or "fixed" in field.kind
+        hint = UNIT_HINT if unit is None and is_number and pa.types.is_temporal(dtype) else ""
+        raise SchemaUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}{hint}")
 
     def _row(self, message: Message, dtype: pa.DataType, label: str) -> plan.Value:
         fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}

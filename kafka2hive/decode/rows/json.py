@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.decode.framing.foreign_forms import form_hint
 from kafka2hive.decode.rows.decoder import MOST_ROWS, Elements, too_many
 from kafka2hive.decode.values.batch import Mask, Places, message_bytes
 from kafka2hive.decode.values.json_values import MAX_DEPTH, deeper_than, syntax_fault
@@ -68,14 +69,14 @@ def exact_elements(message: bytes) -> list[bytes] | Reason:
     try:
         text = message.decode()
     except UnicodeDecodeError as error:
-        return Reason("json.utf8", f"not UTF-8 at byte {error.start}")
+        return Reason("json.utf8", f"not UTF-8 at byte {error.start}{form_hint(message)}")
     if deeper_than(message, MAX_DEPTH + 1):
         return Reason("json.depth", f"a row's objects and arrays nest deeper than {MAX_DEPTH}")
     try:
         document = _JSON.decode(text)
     except ValueError as error:
         what = syntax_fault(error) if isinstance(error, json.JSONDecodeError) else error
-        return Reason("json.syntax", str(what))
+        return Reason("json.syntax", f"{what}{form_hint(message)}")
     if not isinstance(document, list):
         return Reason("json.array", "the value is JSON, but not an array")
     if len(document) > MOST_ROWS:

@@ -1,6 +1,7 @@
 """Avro schemas as values, parsed from JSON by the specification (1.12): names, namespaces, logical types."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,18 @@ class Decimal:
     scale: int
 
 
-Logical = str | Decimal | None
+@dataclass(frozen=True, slots=True)
+class ConnectType:
+    """The type of Kafka Connect that its converter names (`connect.name`) where Avro has no logical type for it.
+
+    `scale` is that of a decimal, if the schema has it.
+    """
+
+    name: str
+    scale: int | None = None
+
+
+Logical = str | Decimal | ConnectType | None
 """A logical type that the specification allows for the type. Any other is ignored, as the specification requires."""
 
 
@@ -116,6 +128,8 @@ def _with_logical(kind: str, logical: Logical) -> str:
             return kind
         case Decimal(precision, scale):
             return f"{kind}, decimal({precision},{scale})"
+        case ConnectType(name, scale):
+            return f"{kind}, {name}" if scale is None else f"{kind}, {name} of scale {scale}"
         case _:
             return f"{kind}, {logical}"
 
@@ -124,6 +138,7 @@ DEEPEST = 100
 """Limit of nesting in a schema's text."""
 
 _PRIMITIVE = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+_SCALE = re.compile("0|[1-9][0-9]{0,2}", re.ASCII)
 _LOGICAL = {
     "date": ("int",),
     "time-millis": ("int",),
@@ -258,11 +273,20 @@ def _fixed(node: Mapping[str, Any], name: str) -> Fixed:
 
 def _logical(kind: str, node: Mapping[str, Any]) -> Logical:
     logical = node.get("logicalType")
-    if not isinstance(logical, str):
-        return None
     if logical == "decimal" and kind == "bytes":
-        return _decimal(node, None)
-    return logical if kind in _LOGICAL.get(logical, ()) else None
+        return _decimal(node, None) or _connect_type(node)
+    known = isinstance(logical, str) and kind in _LOGICAL.get(logical, ())
+    return logical if known else _connect_type(node)
+
+
+def _connect_type(node: Mapping[str, Any]) -> ConnectType | None:
+    name, parameters = node.get("connect.name"), node.get("connect.parameters")
+    if not isinstance(name, str) or not name:
+        return None
+    scale = parameters.get("scale") if isinstance(parameters, dict) else None
+    if not isinstance(scale, str) or _SCALE.fullmatch(scale) is None:
+        return ConnectType(name)
+    return ConnectType(name, int(scale))
 
 
 def _decimal(node: Mapping[str, Any], size: int | None) -> Decimal | None:

@@ -3,7 +3,9 @@
 Google's compiler turns a schema's text into descriptors, in a separate process, so that no schema can crash this one.
 """
 
+import base64
 import errno
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +16,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.extras import install_command
 from kafka2hive.model.writer_schema import SchemaInvalid, WriterSchema
 from kafka2hive.registry.lookup import Recent
 
@@ -49,17 +52,22 @@ BUILT_IN = {
     f"message Meta {{ string doc = 1; map<string, string> params = 2; repeated string tags = 3; }}\n{_META}",
     "confluent/type/decimal.proto": 'syntax = "proto3";\npackage confluent.type;\n'
     "message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }\n",
-    "google/type/date.proto": 'syntax = "proto3";\npackage google.type;\n'
-    "message Date { int32 year = 1; int32 month = 2; int32 day = 3; }\n",
-    "google/type/timeofday.proto": 'syntax = "proto3";\npackage google.type;\n'
-    "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
+    "confluent/type/variant.proto": 'syntax = "proto3";\npackage confluent.type;\n'
+    "message Variant { bytes metadata = 1; bytes value = 2; }\n",
+    "confluent/types/decimal.proto": 'syntax = "proto3";\nimport public "confluent/type/decimal.proto";\n',
 }
-"""Files that schemas import without a reference in the registry; google/protobuf/*.proto come with the compiler."""
+"""Files that schemas import without a reference in the registry, because Confluent's serializers register none for them.
+
+google/protobuf/*.proto come with the compiler, the other files of google/ with googleapis-common-protos.
+"""
 _FAULTS_OF_NAMES = frozenset(
     (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ)
 )
 """The system's errors if an import has a name that no file can have."""
-_INSTALL = "install kafka2hive[protobuf] (protobuf and grpcio-tools) on every machine with executors"
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+"""A descriptor as text. It has neither spaces nor semicolons, so it is no schema in Protobuf's language."""
+_FAULT = re.compile(r"\S+\.proto:(\d+:\d+: )?(?!warning: )")
+"""How the compiler's lines about a fault in a schema begin; other lines are logged by its libraries."""
 _KINDS = {
     1: "double",
     2: "float",
@@ -165,6 +173,10 @@ class ProtobufSchema:
         return self.declarations[0].name
 
 
+def _install() -> str:
+    return f"type `{install_command('protobuf')}`, and the same on every machine with executors"
+
+
 def _name_at(declarations: Sequence[Declaration], indexes: Sequence[int], counts_entries: bool) -> str | None:
     declaration: Declaration | None = None
     for index in indexes:
@@ -205,14 +217,10 @@ def parse(writer: WriterSchema) -> ProtobufSchema:
 
 def read(descriptor_set: bytes) -> ProtobufSchema:
     """Return the schema of a FileDescriptorSet that contains the file OWN. Raises the errors of `parse`."""
+    files, pools = _library()
+    pool = pools.DescriptorPool()
     try:
-        from google.protobuf import descriptor_pb2, descriptor_pool
-    except ImportError as error:
-        advice = "install kafka2hive[protobuf] on every machine with executors"
-        raise TableError("decode.protoc", f"format protobuf: {error}", advice) from error
-    pool = descriptor_pool.DescriptorPool()
-    try:
-        for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set).file:
+        for file in files.FileDescriptorSet.FromString(descriptor_set).file:
             pool.AddSerializedFile(file.SerializeToString())
         own = pool.FindFileByName(OWN)
     except (TypeError, ValueError, KeyError) as error:
@@ -220,6 +228,15 @@ def read(descriptor_set: bytes) -> ProtobufSchema:
     reader = _DescriptorReader()
     declarations = tuple(map(reader.declaration, own.message_types_by_name.values()))
     return ProtobufSchema(reader.messages, reader.enums, declarations)
+
+
+def _library() -> tuple[Any, Any]:
+    """Return the modules `descriptor_pb2` and `descriptor_pool` of Protobuf's library. Raises TableError."""
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool
+    except ImportError as error:
+        raise TableError("decode.protoc", f"format protobuf: {error}", _install()) from error
+    return descriptor_pb2, descriptor_pool
 
 
 class _DescriptorReader:
@@ -289,12 +306,7 @@ def descriptors(writer: WriterSchema) -> bytes:
             raise SchemaInvalid(f"an import cannot have the name {name[:80]!r}")
     try:
         with TemporaryDirectory(prefix="kafka2hive-protoc-") as directory:
-            root = Path(directory)
-            for name, text in {**files, OWN: writer.text}.items():
-                file = root / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
-            return _compiled(root)
+            return _compiled(Path(directory), files | {OWN: writer.text})
     except UnicodeEncodeError as error:
         raise SchemaInvalid(f"the schema cannot be written to a file: {error}") from error
     except OSError as error:
@@ -307,21 +319,58 @@ def descriptors(writer: WriterSchema) -> bytes:
         ) from error
 
 
-def _compiled(root: Path) -> bytes:
-    if find_spec("grpc_tools") is None:
-        raise TableError("decode.protoc", "format protobuf needs Google's compiler of schemas", _INSTALL)
-    result = root / "descriptors"
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={root}", "--include_imports"]
-    command += [f"--descriptor_set_out={result}", OWN]
+def _compiled(directory: Path, schemas: Mapping[str, str]) -> bytes:
+    """Compile the file OWN of `schemas`, which holds texts by their names. Raises the errors of `descriptors`, and OSError."""
+    root, ready, result = directory / "texts", directory / "ready", directory / "result"
+    root.mkdir()
+    descriptor_files = _library()[0].FileDescriptorSet()
+    for name, text in schemas.items():
+        if _BASE64.fullmatch(text.strip()):
+            descriptor_files.file.append(_descriptor(name, text.strip()))
+            continue
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    ready.write_bytes(descriptor_files.SerializeToString())
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={root}"]
+    command += [f"--proto_path=google={folder}" for folder in _common_files()]
+    command += [f"--descriptor_set_in={ready}", "--include_imports", f"--descriptor_set_out={result}", OWN]
     try:
         process = subprocess.run(command, capture_output=True, timeout=_COMPILER_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TableError(
-            "decode.protoc", f"the compiler of Protobuf schemas failed: {error}", _INSTALL
+            "decode.protoc", f"the compiler of Protobuf schemas failed: {error}", _install()
         ) from error
     if process.returncode:
-        lines = process.stderr.decode(errors="replace").splitlines()
-        errors = [line for line in lines if " warning: " not in line]
-        why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {process.returncode}"
+        lines = process.stderr.decode(errors="replace").replace(f"{root}/", "").splitlines()
+        why = next(filter(_FAULT.match, lines), f"the compiler ended with {process.returncode}")
         raise SchemaInvalid(f"not a Protobuf schema: {why[:300]}")
     return result.read_bytes()
+
+
+def _descriptor(name: str, text: str) -> Any:
+    """Return the descriptor that `text` holds in base64, under the name by which it is imported.
+
+    confluent-kafka registers its schemas in this form, and some registries return them so.
+    """
+    files, _ = _library()
+    from google.protobuf.message import DecodeError
+
+    try:
+        file = files.FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (ValueError, DecodeError) as error:
+        raise SchemaInvalid(
+            f"not a Protobuf schema: neither its language nor a descriptor in base64 ({error})"
+        ) from error
+    file.name = name
+    return file
+
+
+def _common_files() -> Sequence[str]:
+    """Return the folders that hold google/type and its siblings. Raises TableError if the compiler or these are not installed."""
+    if find_spec("grpc_tools") is None:
+        raise TableError("decode.protoc", "format protobuf needs Google's compiler of schemas", _install())
+    common = find_spec("google.type")
+    if common is None or common.submodule_search_locations is None:
+        raise TableError("decode.protoc", "format protobuf needs Google's common schemas", _install())
+    return [str(Path(folder).parent) for folder in common.submodule_search_locations]

@@ -1,30 +1,13 @@
-"""Convert decimals of Kafka Connect: an unscaled number as bytes (in JSON as base64), with its scale in the schema."""
+"""Convert decimals of Kafka Connect without a schema: an unscaled number as bytes (in JSON as base64), at the column's scale."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.values.batch import Mask, cast_or_null, mask_of, message_bytes
+from kafka2hive.decode.values.batch import Mask, mask_of, message_bytes
 
 NAME = "org.apache.kafka.connect.data.Decimal"
 _BYTES = 16
-MOST_DIGITS = 38
-
-
-def rescale(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
-    """Convert decimals of this scale, given as bytes, to `dtype`. Return them and the mask of those that do not fit unrounded."""
-    if scale == dtype.scale:
-        return decimals_of(values, dtype)
-    if abs(scale) > MOST_DIGITS:
-        return pa.nulls(len(values), dtype), mask_of(values.is_valid())
-    digits = min(dtype.precision - dtype.scale + scale, MOST_DIGITS)
-    # with more digits, Arrow's cast to a larger scale returns a wrong number without an error
-    unscaled, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
-    if digits < 1:
-        bad |= mask_of(pc.not_equal(unscaled, pa.scalar(0, unscaled.type)))
-        return pc.if_else(values.is_valid(), pa.scalar(0, dtype), pa.scalar(None, dtype)), bad
-    column, unfit = cast_or_null(unscaled, dtype)
-    return column, bad | unfit
 
 
 def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Array, Mask]:

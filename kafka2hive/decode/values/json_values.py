@@ -83,9 +83,10 @@ def kind_of(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-def wrong_kind(dtype: pa.DataType, value: Any, path: str) -> ValueRefusal:
+def wrong_kind(dtype: pa.DataType, value: Any, path: str, hint_for_numbers: str = "") -> ValueRefusal:
     got = kind_of(value)
-    return ValueRefusal("json.type", expectation(path, hive_type_of(dtype), got), path, got)
+    hint = hint_for_numbers if isinstance(value, WholeNumber) else ""
+    return ValueRefusal("json.type", expectation(path, hive_type_of(dtype), got) + hint, path, got)
 
 
 def expectation(path: str, expects: str, got: str) -> str:
@@ -96,10 +97,9 @@ def out_of_range(dtype: pa.DataType, value: str, path: str) -> ValueRefusal:
     return ValueRefusal("json.range", f"column {path}: {value[:SHOWN]} is beyond {hive_type_of(dtype)}", path)
 
 
-def not_exact(dtype: pa.DataType, value: str, path: str) -> ValueRefusal:
-    return ValueRefusal(
-        "json.inexact", f"column {path}: {value[:SHOWN]} is not exact as {hive_type_of(dtype)}", path
-    )
+def not_exact(dtype: pa.DataType, value: str, path: str, hint: str = "") -> ValueRefusal:
+    what = f"column {path}: {value[:SHOWN]} is not exact as {hive_type_of(dtype)}"
+    return ValueRefusal("json.inexact", what + hint, path)
 
 
 def once_each(

@@ -5,12 +5,22 @@ import binascii
 import re
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from kafka2hive.decode.contract.forms import (
+    AsWritten,
+    Each,
+    Epoch,
+    Fields,
+    Form,
+    Mismatch,
+    Unscaled,
+    note,
+)
 from kafka2hive.decode.contract.sources import Spelling, exact_spelling
-from kafka2hive.decode.values.epochs import UNITS, zone_of
+from kafka2hive.decode.values.epochs import UNIT_HINT, UNITS, zone_of
 from kafka2hive.decode.values.json_values import (
     LONGEST_BIGINT,
     SHOWN,
@@ -25,11 +35,15 @@ from kafka2hive.decode.values.json_values import (
     out_of_range,
     wrong_kind,
 )
+from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 
 NO_NUMBER = " that is not a number"
 """The end of the reason against a string that is not a number in a column of decimals."""
 
+_FRACTION_HINT = "; the column's fraction: truncate cuts off what is finer than a microsecond"
+_MOST_BITS = 10_000
+"""A longer number fills no column at any scale, and its digits would take long to compute."""
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIMESTAMP = re.compile(
@@ -38,12 +52,13 @@ _TIMESTAMP = re.compile(
 )
 
 
-def plain(dtype: pa.DataType, wanted: type) -> Take:
-    """Return the function that takes values of the Python type `wanted` unchanged."""
+def plain(dtype: pa.DataType, wanted: type, hint: str = "") -> Take:
+    """Return the function that takes values of the Python type `wanted` unchanged. `hint`: the end of reasons against others."""
 
     def take(value: Any, path: str) -> Any:
         if type(value) is not wanted:
-            raise wrong_kind(dtype, value, path)
+            why = wrong_kind(dtype, value, path)
+            raise ValueRefusal(why.code, why.text + hint, why.at, why.got)
         return value
 
     return take
@@ -114,6 +129,30 @@ def decimal(dtype: pa.DataType) -> Take:
     return take
 
 
+def unscaled(dtype: pa.DataType, scale: int) -> Take:
+    """Return the function that takes the bytes of an unscaled number in base64, or a JSON number."""
+    of_number = decimal(dtype)
+
+    def take(value: Any, path: str) -> Decimal:
+        if type(value) is not str:
+            number: Decimal = of_number(value, path)
+            return number
+        octets = standard_base64(value)
+        if octets is None:
+            raise ValueRefusal("json.base64", f"column {path} expects standard base64 in a string", path)
+        if not octets:
+            raise ValueRefusal("json.decimal", f"column {path}: a decimal of no bytes", path)
+        whole = int.from_bytes(octets, "big", signed=True)
+        if whole.bit_length() > _MOST_BITS:
+            raise out_of_range(dtype, f"a number of {whole.bit_length()} bits", path)
+        digits = tuple(map(int, str(abs(whole))))
+        value_text = f"{Decimal((int(whole < 0), digits, -scale)):f}"
+        fitting: Decimal = of_number(Fraction(value_text), path)
+        return fitting
+
+    return take
+
+
 def binary(dtype: pa.DataType) -> Take:
     def take(value: Any, path: str) -> bytes:
         if type(value) is not str:
@@ -138,7 +177,7 @@ def standard_base64(text: str) -> bytes | None:
 def day(dtype: pa.DataType) -> Take:
     def take(value: Any, path: str) -> date:
         if type(value) is not str:
-            raise wrong_kind(dtype, value, path)
+            raise wrong_kind(dtype, value, path, UNIT_HINT)
         if _DATE.fullmatch(value) is None:
             raise ValueRefusal("json.date", f"column {path} expects YYYY-MM-DD", path)
         return _day(value, "json.date", path)
@@ -156,7 +195,7 @@ def _day(text: str, code: str, path: str) -> date:
 def timestamp(zone: str) -> Take:
     def take(value: Any, path: str) -> int:
         if type(value) is not str:
-            raise wrong_kind(NAIVE, value, path)
+            raise wrong_kind(NAIVE, value, path, UNIT_HINT)
         match = _TIMESTAMP.fullmatch(value)
         if match is None:
             raise ValueRefusal(
@@ -171,7 +210,7 @@ def timestamp(zone: str) -> Take:
             raise ValueRefusal("json.timestamp", f"column {path}: no such offset: {value[:SHOWN]}", path)
         fraction = (fraction or "").rstrip("0")
         if len(fraction) > 6:
-            raise not_exact(NAIVE, value, path)
+            raise not_exact(NAIVE, value, path, _FRACTION_HINT)
         day = _day(text, "json.timestamp", path)
         seconds = (
             (day - date(1970, 1, 1)).days * 86_400 + int(hour) * 3_600 + int(minute) * 60 + int(second or 0)
@@ -215,11 +254,30 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
 
 
 def taker(
-    dtype: pa.DataType, zone: str, spelling: Spelling = exact_spelling, unit: str | None = None
+    dtype: pa.DataType,
+    zone: str,
+    spelling: Spelling = exact_spelling,
+    unit: str | None = None,
+    form: Form | None = None,
 ) -> Take:
-    """Return the function that converts a JSON value to `dtype`. `unit`: of an epoch number; None: the type decides."""
-    if unit is not None:
-        return epoch_number(dtype, zone, unit)
+    """Return the function that converts a JSON value to `dtype`.
+
+    `unit`: of an epoch number; None: the type decides. `form`: what the record's schema says, which replaces the unit.
+    """
+    match form:
+        case Mismatch(name):
+            return _mismatch(dtype, name)
+        case Unscaled(scale):
+            return _with_name(unscaled(dtype, scale), form)
+        case Epoch(unit):
+            return _with_name(epoch_number(dtype, zone, unit), form)
+        case AsWritten():
+            return _with_name(_of_type(dtype, zone, spelling, None), form)
+    return epoch_number(dtype, zone, unit) if unit is not None else _of_type(dtype, zone, spelling, form)
+
+
+def _of_type(dtype: pa.DataType, zone: str, spelling: Spelling, form: Each | Fields | None) -> Take:
+    """Return the function that takes what the type says; `form` has the forms of the values within it."""
     if pa.types.is_integer(dtype):
         return integer(dtype)
     if pa.types.is_floating(dtype):
@@ -237,14 +295,42 @@ def taker(
     if dtype == NAIVE:
         return timestamp(zone)
     if pa.types.is_list(dtype):
-        return _array(dtype, zone, spelling)
+        return _array(dtype, zone, spelling, form)
     if pa.types.is_map(dtype):
-        return _map(dtype, zone, spelling)
-    return _struct(dtype, zone, spelling)
+        return _map(dtype, zone, spelling, form)
+    return _struct(dtype, zone, spelling, form)
 
 
-def _array(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
-    element = taker(dtype.value_type, zone, spelling)
+def _mismatch(dtype: pa.DataType, name: str) -> Take:
+    def take(value: Any, path: str) -> NoReturn:
+        raise ValueRefusal(
+            "json.semantic",
+            f"column {path} is a {hive_type_of(dtype)}, but the record's schema says {name}",
+            path,
+        )
+
+    return take
+
+
+def _with_name(take: Take, form: Form) -> Take:
+    """Return the function, with the semantic type added to the text of its refusals."""
+
+    def named(value: Any, path: str) -> Any:
+        try:
+            return take(value, path)
+        except ValueRefusal as refusal:
+            text = f"{refusal.text}{note(form)}"
+            raise ValueRefusal(refusal.code, text, refusal.at, refusal.got) from None
+
+    return named
+
+
+def _each(form: Form | None) -> Form | None:
+    return form.form if isinstance(form, Each) else None
+
+
+def _array(dtype: pa.DataType, zone: str, spelling: Spelling, form: Form | None) -> Take:
+    element = taker(dtype.value_type, zone, spelling, form=_each(form))
 
     def take(value: Any, path: str) -> list[Any]:
         if type(value) is not list:
@@ -254,8 +340,8 @@ def _array(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
     return take
 
 
-def _map(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
-    item = taker(dtype.item_type, zone, spelling)
+def _map(dtype: pa.DataType, zone: str, spelling: Spelling, form: Form | None) -> Take:
+    item = taker(dtype.item_type, zone, spelling, form=_each(form))
 
     def take(value: Any, path: str) -> list[tuple[str, Any]]:
         if type(value) is not Members:
@@ -267,8 +353,12 @@ def _map(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
     return take
 
 
-def _struct(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
-    fields = {spelling(field.name): (field.name, taker(field.type, zone, spelling)) for field in dtype}
+def _struct(dtype: pa.DataType, zone: str, spelling: Spelling, form: Form | None) -> Take:
+    forms = dict(form.forms) if isinstance(form, Fields) else {}
+    fields = {
+        spelling(field.name): (field.name, taker(field.type, zone, spelling, form=forms.get(field.name)))
+        for field in dtype
+    }
 
     def take(value: Any, path: str) -> dict[str, Any]:
         if type(value) is not Members:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
-from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
+from kafka2hive.decode.values.epochs import UNIT_HINT, finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, WholeNumber
 from kafka2hive.decode.values.scalars import epoch_number, standard_base64, taker
 from kafka2hive.model.hive_types import hive_type_of
@@ -153,7 +153,9 @@ class TextColumn:
             except ValueRefusal as refusal:
                 values.append(None)
                 reason = refusal.reason(self._column, self._label)
-                refusals[place] = replace(reason, code=f"{self._family}.{reason.code.removeprefix('json.')}")
+                code = reason.code.removeprefix("json.")
+                hint = UNIT_HINT if code in ("date", "timestamp") and text.isdecimal() else ""
+                refusals[place] = replace(reason, code=f"{self._family}.{code}", text=reason.text + hint)
         where = np.arange(len(texts))
         where[places] = len(texts) + np.arange(len(places))
         return pa.concat_arrays([column, pa.array(values, self.dtype)]).take(pa.array(where)), refusals

@@ -1,10 +1,15 @@
 """The interface of every file format: Encoding and Encoder for tasks, FileReader and FileEnd for readers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Protocol
 
 import pyarrow as pa
+
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.contract.times import RowMask
+from kafka2hive.storage.stored_file import StoredFile
 
 
 class Encoder(Protocol):
@@ -68,6 +73,37 @@ class FileReader(Protocol):
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows with these columns, at most `rows` in each batch."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritable:
+    """The check of a file format: `rows` finds the bad rows of a column, `reason` is the code, `fault` the message."""
+
+    rows: Callable[[pa.Array], RowMask | None]
+    reason: str
+    fault: str
+
+
+def _holds_all(_options: WriterOptions) -> Unwritable | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FormatCode:
+    """The code of a file format.
+
+    - `encoding`: writes it. `unwritable`: which rows such files cannot hold; None if they hold all.
+    - `magic`: the first bytes of each file, by which `read` is chosen; empty if there are none.
+    - `has_parts`: `read` reads a file part by part. `end`: reads the footer, by the length and a function that returns the last
+      bytes; None if the format has none.
+    """
+
+    encoding: Callable[[WriterOptions], Encoding]
+    read: Callable[[BytesIO | StoredFile], FileReader] | None = None
+    magic: bytes = b""
+    has_parts: bool = False
+    end: Callable[[int, Callable[[int], bytes]], FileEnd] | None = None
+    unwritable: Callable[[WriterOptions], Unwritable | None] = _holds_all
 
 
 _AT_ONCE = 2 * 1024 * 1024  # bytes in Arrow; their encoded form may be several times larger

@@ -11,6 +11,7 @@ RowMask = npt.NDArray[np.bool_]
 BadTimes = Callable[[pa.Array], RowMask | None]
 """Returns the mask of timestamps (in microseconds) that cannot be stored; None if all can."""
 
+PART_OF_MILLISECOND = "is not a whole number of milliseconds"
 _MILLISECOND = 1_000  # microseconds
 
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from kafka2hive.config.keys import TextOptions, WriterOptions
-from kafka2hive.formats.contract.port import pieces
+from kafka2hive.formats.contract.port import FormatCode, Unwritable, pieces
 from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_of, schema_text
 from kafka2hive.formats.lines.codec import LineCodec, codec_of, decompress, line_codec, read_trailer
-from kafka2hive.formats.lines.delimited import field_count, text_lines, text_rows
+from kafka2hive.formats.lines.delimited import field_count, null_texts, text_lines, text_rows
 from kafka2hive.formats.lines.json import json_lines, json_names, json_rows
 
 ToLines = Callable[[pa.RecordBatch], pa.Array]
@@ -181,3 +182,16 @@ def _with_columns_of(first: Sequence[bytes], plain: PlainLines) -> PlainLines:
         return PlainLines(pa.schema(list(plain.schema)[:fields]), plain.options)
     names = [name for name in json_names(first[0]) if name in plain.schema.names]
     return PlainLines(pa.schema([plain.schema.field(name) for name in names]), plain.options)
+
+
+def _unwritable_text(options: WriterOptions) -> Unwritable | None:
+    return Unwritable(
+        partial(null_texts, options=options.text), "text.null", "has the text that stands for NULL"
+    )
+
+
+JSON = FormatCode(encoding=lambda options: LinesEncoding(options, json_lines))
+TEXT = FormatCode(
+    encoding=lambda options: LinesEncoding(options, lambda _schema: text_lines(options.text)),
+    unwritable=_unwritable_text,
+)

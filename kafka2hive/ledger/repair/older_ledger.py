@@ -11,6 +11,7 @@ from itertools import chain
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
+from kafka2hive.model.instant import instant_seconds
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
 from kafka2hive.model.paths.table_directory import (
     EARLY_PLACES,
@@ -92,7 +93,9 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
 
 def _next_homes(view: View) -> list[str]:
     """Return the homes of the early partitions that are compacted next. Files there show a compaction after the snapshot."""
-    early = sorted(view.state.early, key=lambda entry: (not entry.certified, entry.closes))[:TOUCHED]
+    early = sorted(view.state.early, key=lambda entry: (not entry.certified, instant_seconds(entry.closes)))[
+        :TOUCHED
+    ]
     return [other_place(entry.partition.location, entry.partition.path) for entry in early]
 
 

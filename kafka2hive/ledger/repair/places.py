@@ -7,6 +7,7 @@ from kafka2hive.ledger.early_files import EarlyFile
 from kafka2hive.ledger.snapshot.compaction import place_file, place_of, with_early_partitions
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.instant import instant_seconds
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName, is_early_place, other_place
 from kafka2hive.model.snapshot import (
@@ -86,7 +87,7 @@ def with_rebuilt_places(
     filled = {file.hive_partition for file in base.files if file.kind is FileKind.DATA}
     moved = [replace(m, late=base.epoch) if m.partition in filled else m for m in (*base.moved, *moves)]
     new = [m for m in moved if m.epoch == base.epoch]
-    closed = max([base.closed_through, *(known[move.partition.path] for move in new)])
+    closed = max([base.closed_through, *(known[move.partition.path] for move in new)], key=instant_seconds)
     early_places = {replace(move.partition, location=move.early) for move in new}
     done = [m for m in moved if m.early in retired]
     return replace(

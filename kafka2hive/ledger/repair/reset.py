@@ -66,7 +66,7 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
         raise AmbiguousOutcome(
             "ledger.no_answer",
             f"writing {home}: {error}",
-            f"type the same `kafka2hive reset --table {owned.paths.table}` command again",
+            "type the same `kafka2hive reset` command again",
         ) from error
 
     def move() -> Answer:

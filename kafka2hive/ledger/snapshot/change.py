@@ -10,6 +10,7 @@ from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
     AddedColumn,
+    Certificate,
     CompactionUnit,
     ComparedTable,
     EventBounds,
@@ -46,12 +47,14 @@ class _CommonParts:
 
     - `registered`: pending registrations that Hive has confirmed since the newest snapshot.
     - `compared`: comparisons that replace the state's values for the same Hive tables.
+    - `lapsed`: partitions whose registrations Hive has lost with their table; they become pending registrations again.
     - `completeness`: None leaves the tracking as in the state, and completes no partition.
     - `orders`: the operator's orders that this change carries out or refuses.
     """
 
     registered: frozenset[HivePartition] = frozenset()
     compared: tuple[ComparedTable, ...] = ()
+    lapsed: frozenset[HivePartition] = frozenset()
     completeness: Completeness | NoTracking | None = None
     orders: tuple[RecordedOrder, ...] = ()
 
@@ -101,12 +104,15 @@ class FirstPositions(_CommonParts):
 class Repair(_CommonParts):
     """An operator's decisions: accepted losses and gaps, or a changed location.
 
-    `losses` are files that are given up, or refetched into `files`. `positions` are the positions at which the topic partitions
-    of `gaps` resume, as in FirstPositions. `location` is the table's directory for new files.
+    `losses` are files that are given up, or refetched into `files`. `withdrawn` are the certificates of earlier epochs that must
+    not count any more, because one of them counts a file of `losses`: their partitions are open again. `positions` are the
+    positions at which the topic partitions of `gaps` resume, as in FirstPositions. `location` is the table's directory for new
+    files.
     """
 
     losses: tuple[AcceptedLoss, ...] = ()
     files: tuple[DataFile, ...] = ()
+    withdrawn: tuple[Certificate, ...] = ()
     gaps: tuple[AcceptedGap, ...] = ()
     positions: tuple[Position, ...] = ()
     cluster_id: str | None = None

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from kafka2hive.ledger.snapshot.change import Compaction, PlaceUpdate
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.instant import instant_seconds, last_end_over
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import DataFileName, early_place, other_place
 from kafka2hive.model.snapshot import (
@@ -16,7 +16,6 @@ from kafka2hive.model.snapshot import (
     RetiredPartition,
     Snapshot,
 )
-from kafka2hive.model.text import utc_text
 
 
 class UnitsDoNotFit(ValueError):
@@ -36,7 +35,7 @@ def place_of(
             return entry.partition
     if not home.path or any(entry.partition.path == home.path for entry in state.moved):
         return home
-    if closes is None or closes <= state.closed_through:
+    if closes is None or instant_seconds(closes) <= instant_seconds(state.closed_through):
         return home
     early = early_place(home.location.removesuffix("/" + home.path), home.path)
     return home if has_files(home.location) or has_files(early) else replace(home, location=early)
@@ -58,7 +57,8 @@ def with_early_partitions(
     `certified` are the partitions whose certificates of `before` are in place.
     """
     early = {entry.partition.path: entry for entry in before.early}
-    for partition in {entry.partition for entry in before.certificates} - certified:
+    uncertified = {entry.partition for entry in before.certificates} - certified
+    for partition in uncertified | set(after.reopened):
         if partition.path in early and early[partition.path].partition == partition:
             early[partition.path] = replace(early[partition.path], certified=0)
     for file in after.files:
@@ -91,16 +91,23 @@ def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot
     """Return `after`, whose files are set already, with the moved partitions that get data at their homes in this epoch.
 
     From then on, the two places of such a partition have different rows, so its location must be watched (K7). The partition
-    is a pending registration again, and R8 may find its location put back, so the time until it is retired starts again.
-    `moved` has all partitions that were ever moved, also those without a `moved` line.
+    is a pending registration again, and R8 may find its location put back, so the time until it is retired starts again. That
+    holds for the compacted files of a repair, too, whose rows both places have. `moved` has all partitions that were ever
+    moved, also those without a `moved` line.
     """
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
     lines = {entry.partition: entry for entry in after.moved}
     for partition in sorted(moved & filled - lines.keys()):
         early = other_place(partition.location, partition.path)
         lines[partition] = MovedPartition(partition=partition, early=early, epoch=after.epoch, late=0)
+    repaired = {file.hive_partition for file in after.files if file.kind is FileKind.COMPACTED}
     late = (
-        replace(m, late=after.epoch, right_since="") if m.partition in filled else m for m in lines.values()
+        replace(m, late=after.epoch, right_since="")
+        if m.partition in filled
+        else replace(m, right_since="")
+        if m.partition in repaired
+        else m
+        for m in lines.values()
     )
     return replace(after, moved=tuple(late))
 
@@ -125,22 +132,21 @@ def over_partitions(state: Snapshot, delay_seconds: float = 0.0) -> tuple[EarlyP
     """Return the early partitions that are not open, and through whose period the table is read (see `may_move`)."""
     if state.tracking is None:
         return ()
-    through = state.tracking.through
+    through = instant_seconds(state.tracking.through)
     is_open = {entry.partition.path for entry in state.open}
     return tuple(
         entry
         for entry in state.early
-        if (entry.closes <= through if entry.certified else _has_passed(entry.closes, delay_seconds, through))
-        and entry.partition.path not in is_open
+        if _is_over(entry, delay_seconds, through) and entry.partition.path not in is_open
     )
 
 
-def _has_passed(closes: str, delay_seconds: float, through: str) -> bool:
-    if closes == UNKNOWN_END or closes > through:
+def _is_over(early: EarlyPartition, delay_seconds: float, through: int) -> bool:
+    if early.certified:  # the delay has passed
+        delay_seconds = 0.0
+    elif early.closes == UNKNOWN_END:
         return False
-    return (
-        not delay_seconds or utc_text(datetime.fromisoformat(closes).timestamp() + delay_seconds) <= through
-    )
+    return instant_seconds(early.closes) <= last_end_over(through, delay_seconds)
 
 
 def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
@@ -249,7 +255,7 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
         early=tuple(early.values()),
         moved=after.moved + moved,
         certificates=after.certificates + tuple(certificates),
-        closed_through=max((after.closed_through, *closed)),
+        closed_through=max((after.closed_through, *closed), key=instant_seconds),
     )
 
 

@@ -24,12 +24,13 @@ class Field:
     """A member of the JSON object. `path` is the value's attribute with the content, such as `partition.path`.
 
     The default of `path` is `name`. A member that came in a later format (`since`) than its line is written only if its content
-    is not 0 or empty; the snapshot then has at least the format `since`.
+    is not 0 or empty; the snapshot then has at least the format `since`, unless older programs may ignore the member.
     """
 
     name: str
     path: str = ""
     since: int = 1
+    may_be_ignored: bool = False
 
     @property
     def source(self) -> str:
@@ -81,7 +82,8 @@ class Line:
 
     def format_of(self, value: Any) -> int:
         """Return the oldest format whose readers understand this line."""
-        return max([self.since, *(f.since for f in self.later_fields if attrgetter(f.source)(value))])
+        needed = (field for field in self.later_fields if not field.may_be_ignored)
+        return max([self.since, *(field.since for field in needed if attrgetter(field.source)(value))])
 
     def read(self, row: Any) -> Any:
         """Return the value of a JSON object. Raises KeyError, TypeError or ValueError if the line is damaged."""

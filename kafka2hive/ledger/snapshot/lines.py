@@ -158,8 +158,20 @@ REGISTERED = Line(
     attribute="registered",
     life=Life.EPOCH,
     doc="a pending registration of the snapshot before this one that Hive has confirmed since",
-    note="So `unregistered` = `unregistered` before - `registered` - `dropped` of this epoch + partitions of the files -"
-    " `forgotten`; `verify` checks it.",
+    note="So `unregistered` = `unregistered` before - `registered` - `dropped` of this epoch + partitions of the files + `lapsed`"
+    " - `forgotten`; `verify` checks it.",
+)
+
+LAPSED = Line(
+    "lapsed",
+    HivePartition,
+    *partition_fields(""),
+    attribute="lapsed",
+    life=Life.EPOCH,
+    since=9,
+    doc="a Hive partition with files of this ledger whose registration Hive has lost, because its table was dropped and created"
+    " again",
+    note="Its registration is pending again. The `compared` line of the same snapshot has the new `created`.",
 )
 
 COMPARED = Line(
@@ -170,11 +182,14 @@ COMPARED = Line(
     Field("format"),
     Field("columns"),
     Field("partition_columns"),
+    Field("created", since=9, may_be_ignored=True),
     attribute="compared",
     life=Life.STATE,
     doc="a Hive table that matched the map, as the map described it then",
     note="""One line for the table itself, one for the dead-letter table; without a line, the table was never compared.
-If the map's description has changed since, the table counts as never compared.""",
+If the map's description has changed since, the table counts as never compared.
+`created` is when Hive's table was created, as Hive writes it; programs that know formats up to 8 ignore it and leave it out.
+Another time means that the table [was created again](#a-table-that-was-created-again-in-hive).""",
 )
 
 FORGOTTEN = Line(
@@ -233,7 +248,7 @@ OPEN = Line(
     life=Life.STATE,
     since=4,
     doc="a Hive partition with data files that no certificate counts: their number, the epoch of the first and when it was written",
-    note="""`open` = `open` before + data files of this epoch + `reopened` - files of `certificate` - files given up now (`loss`); `verify` checks it.
+    note="""`open` = `open` before + data files of this epoch + compacted files of a repair + `reopened` - files of `certificate` - files given up now (`loss`); `verify` checks it.
 A partition is identified by its path: files at an earlier location of the table (`--accept-location`) count with the newer ones.""",
 )
 
@@ -260,7 +275,9 @@ REOPENED = Line(
     attribute="reopened",
     life=Life.EPOCH,
     since=5,
-    doc="a Hive partition that became complete in the snapshot before, and is open again because its certificate was not written",
+    doc="a Hive partition that is open again: the certificate of the snapshot before was not written, or a repair withdraws all of them",
+    note="""All certificates of the partition are withdrawn if one of them counts a file that this epoch's `loss` lines name, and that no snapshot
+has withdrawn before; otherwise only that of the snapshot before.""",
 )
 
 ORDER = Line(
@@ -332,7 +349,7 @@ REPLAYED = Line(
     doc="a dead-letter file of an earlier epoch that this epoch's files of `task` replace (`dead-letters replay`)",
     note="""`letters = written + filtered + tombstones + again`, as in an account; `letters` is the number of letters in the file.
 The data files of `task` hold `written + more_rows` rows, its dead-letter files `again`; `verify` checks it.
-The file is hidden after the promote ([R11](#dead-letters-come-back)).""",
+The file is hidden after the promote ([R11](#replay)).""",
 )
 
 REPLAYING = Line(
@@ -365,6 +382,7 @@ LINES = (
     LOSS,
     UNREGISTERED,
     REGISTERED,
+    LAPSED,
     COMPARED,
     FORGOTTEN,
     ADDED,

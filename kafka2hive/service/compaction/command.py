@@ -3,28 +3,23 @@
 If a live run owns the table, the run gets an order to do it. Otherwise the command does it itself, without Spark and a JVM.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from kafka2hive.config.keys import CompactOptions, TableRule
 from kafka2hive.ledger.early_files import cut, early_files
-from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.inbox import CompactPartitions
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.register import LocationCheck, keep_locations
-from kafka2hive.ledger.retire import Looks, compacted_files, own_files, snapshot_of_move
-from kafka2hive.ledger.snapshot.change import Compaction, PlaceUpdate, RegistrationUpdate
-from kafka2hive.ledger.snapshot.compaction import (
-    counted_partitions,
-    may_move,
-    over_partitions,
-    watched_partitions,
-)
+from kafka2hive.ledger.retire import RetirementResult, compacted_files, own_files, snapshot_of_move
+from kafka2hive.ledger.snapshot.change import Change, Compaction, PlaceUpdate, RegistrationUpdate
+from kafka2hive.ledger.snapshot.compaction import may_move, over_partitions
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, OwnedByLiveRun, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Hive
+from kafka2hive.model.progress import Advance
 from kafka2hive.model.snapshot import (
     UNKNOWN_END,
     ComparedTable,
@@ -33,21 +28,32 @@ from kafka2hive.model.snapshot import (
     RecordedOrder,
     Snapshot,
 )
+from kafka2hive.plan.contract import TaskSettings, UnitAssignment, UnitResult
+from kafka2hive.service.chores.command_owner import CommandOwner, LooksOfCommand
+from kafka2hive.service.compaction.chore import CompactionChore
+from kafka2hive.service.compaction.retirement import RetirementChore
 from kafka2hive.service.compaction.units import CompactionCounts, PartitionUnits, not_in_map, options_for
 from kafka2hive.service.orders.delivery import (
     ANSWER_SECONDS,
     Note,
     give_order,
     here_or_by_order,
+    order_of_user,
     parse_error,
 )
+from kafka2hive.service.start.takeover import (
+    Announce,
+    TablesInHive,
+    known_ledger,
+    on_ledger,
+    register_released,
+    take_over,
+)
 from kafka2hive.service.tables.ledgers import UnreadableLedger, literal_rules, no_answer_about
-from kafka2hive.service.tables.places import keep_places
-from kafka2hive.service.tables.registrar import LOOK_SLICE
-from kafka2hive.service.tables.takeover import Announce, TablesInHive, known_ledger, on_ledger, take_over
+from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, StorageError, children
-from kafka2hive.task.compaction import UNIT_DIFFERS, UnitDiffers, UnitWriter
+from kafka2hive.task.compaction import UNIT_DIFFERS, UnitDiffers, write_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +202,31 @@ def _compact_here(wiring: Wiring, request: CompactRequest) -> CompactResult:
     rule = literal_rules(wiring).get(request.table)
     if paths is None and rule is not None and rule.compact is None:
         raise not_in_map(request.table)
-    result = on_ledger(wiring, paths, partial(_compact, wiring, request))
+    in_hive = TablesInHive(wiring, f"compact --table {request.table}")
+    released: list[OwnedLedger] = []
+    work = partial(_compact, wiring=wiring, request=request, in_hive=in_hive, released=released)
+    result = on_ledger(wiring, paths, work)
     if isinstance(result, UnreadableLedger):
         if isinstance(result.error, OwnedByLiveRun):
             raise result.error
         return CompactResult(request.table, (), error=result.error)
-    return result or CompactResult(request.table, ())
+    if result is None:
+        return CompactResult(request.table, ())
+    for owned in released:  # by now, so that no run waits for Hive
+        result = _register_others(wiring, in_hive, result, owned)
+    return result
 
 
-def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Announce) -> CompactResult:
-    in_hive = TablesInHive(wiring, f"compact --table {request.table}")
+def _compact(
+    view: View,
+    announce: Announce,
+    *,
+    wiring: Wiring,
+    request: CompactRequest,
+    in_hive: TablesInHive,
+    released: list[OwnedLedger],
+) -> CompactResult:
+    """Take the table over and compact it, or only plan that. `released` gets the ledger of a table that was taken over."""
     route = in_hive.tables.by_name.get(request.table)
     rule = None if route is None else route.rule
     if rule is None or rule.completion is None or in_hive.metastore is None:
@@ -216,9 +237,11 @@ def _compact(wiring: Wiring, request: CompactRequest, view: View, announce: Anno
         planned = _plan(wiring, view.state, options, rule.completion.delay_seconds)
         return CompactResult(request.table, tuple(sorted(planned, key=lambda each: each.partition)))
     owned = take_over(wiring, view.paths, rule.location, ownership, announce=announce)
-    return _Compactor(
-        wiring=wiring, hive=in_hive.metastore, in_hive=in_hive, rule=rule, options=options, owned=owned
-    ).run()
+    result, owned = _compact_owned(
+        wiring=wiring, hive=in_hive.metastore, in_hive=in_hive, rule=rule, owned=owned
+    )
+    released.append(owned)
+    return result
 
 
 def _plan(
@@ -257,137 +280,151 @@ def _why_not(state: Snapshot, early: EarlyPartition) -> str:
     return f"the table is not read through the end of its period, {early.closes}, since tracking began"
 
 
-class _Compactor:
-    """Compacts the partitions of one table that this process owns, one snapshot each."""
+class UnitsHere:
+    """A UnitRunner that writes the units in this process, before `begin` returns."""
 
-    def __init__(
-        self,
-        wiring: Wiring,
-        hive: Hive,
-        in_hive: TablesInHive,
-        rule: TableRule,
-        options: CompactOptions,
-        owned: OwnedLedger,
-    ) -> None:
-        self._wiring = wiring
-        self._hive = hive
-        self._in_hive = in_hive
-        self._rule = rule
-        self._options = options
-        self._owned = owned
-        self._compared: tuple[ComparedTable, ...] = ()
+    def __init__(self, settings: TaskSettings, files: FileSystem, advance: Advance) -> None:
+        self._settings = settings
+        self._files = files
+        self._advance = advance
+        self._results: list[UnitResult] | None = None
 
-    def run(self) -> CompactResult:
-        """Compact complete partitions, then send Hive all pending registrations, and compare the locations."""
-        state = self._owned.state
-        completion = self._rule.completion
-        assert completion is not None, "the map's check"
-        ready = may_move(state, self._owned.certified, completion.delay_seconds)
-        settings = self._in_hive.tables.settings(state.table)
-        if ready:  # as before every commit of rows: Hive's table may have changed since the last run
-            self._compared = self._in_hive.compare((state.table,))
-        writer = UnitWriter(self._wiring.ports.files, settings.tables[state.table], settings.memory_bytes)
-        partitions = [self._partition(each, writer) for each in ready]
-        waiting = _waiting(state, ready)
-        pending = self._register()
-        result = CompactResult(
-            state.table,
-            tuple(sorted((*partitions, *waiting), key=lambda each: each.partition)),
-            unregistered=tuple(sorted(pending)),
-        )
-        return self._delete(self._look(result))
+    def cores(self) -> int:
+        return 1
 
-    def _look(self, result: CompactResult) -> CompactResult:
-        """Compare locations in Hive (K7), and retire the early places of partitions whose location was right long enough (K8)."""
-        watched = sorted(watched_partitions(self._owned.state))
-        for first in range(0, len(watched), LOOK_SLICE):
-            asked_at = self._wiring.ports.clock.epoch_ms() / 1000
-            counted = counted_partitions(self._owned.state)
-            look = keep_locations(
-                self._hive, watched[first : first + LOOK_SLICE], is_counted=counted.__contains__
-            )
-            result = self._keep(result, Looks(dict.fromkeys(look.right, asked_at), look.put_back))
-            second_look = keep_locations(self._hive, sorted(look.put_back))
-            for each in (look, second_look):
-                result = self._with_look(result, each)
-            if result.error is not None:
-                break
+    def begin(self, assignments: Sequence[UnitAssignment]) -> None:
+        self._results = [self._write(each) for each in assignments]
+
+    def _write(self, assignment: UnitAssignment) -> UnitResult:
+        result = write_unit(assignment, self._settings, lambda: self._files)
+        if result.written is not None:
+            self._advance(files=result.written.sources, rows=result.written.rows)
         return result
 
-    def _with_look(self, result: CompactResult, look: LocationCheck) -> CompactResult:
-        outage = look.outage
-        return replace(
-            result,
-            corrected=tuple(sorted({*result.corrected, *look.corrected})),
-            refused=(*result.refused, *sorted(look.refused.items())),
-            error=result.error if outage is None else outage.to_error(f"{result.table}: {outage}"),
-        )
+    def take(self) -> Sequence[UnitResult] | Exception | None:
+        results, self._results = self._results, None
+        return results
 
-    def _keep(self, result: CompactResult, looks: Looks) -> CompactResult:
-        retired: list[HivePartition] = []
 
-        def publish_places(change: PlaceUpdate) -> OwnedLedger:
-            retired.extend(change.retired)
-            self._owned = publish(self._wiring.ports, self._owned, change).owned
-            return self._owned
+class _CompactReport:
+    """Writes what the chores say into the result."""
 
-        kept = keep_places(
-            ports=self._wiring.ports, owned=self._owned, rule=self._rule, looks=looks, publish=publish_places
-        )
-        return replace(
-            result,
-            retired=tuple(sorted({*result.retired, *retired})),
-            deleted=result.deleted + kept.deleted,
-            problems=result.problems + kept.problems,
-        )
+    def __init__(self, table: str, ready: Collection[EarlyPartition]) -> None:
+        self.result = CompactResult(table, ())
+        self.compared: tuple[ComparedTable, ...] = ()
+        self._ready = {each.partition: each for each in ready}
 
-    def _delete(self, result: CompactResult) -> CompactResult:
-        """Delete the early files of retired partitions, until all are deleted or a round makes no progress."""
-        while retired := self._owned.state.retired:
-            before, result = result, self._keep(result, Looks())
-            if (before.deleted, retired) == (result.deleted, self._owned.state.retired):
-                break
-        return result
+    def prepare(self, change: Change) -> Change:
+        """Note what the change retires, and return it as this command commits it."""
+        if isinstance(change, PlaceUpdate):
+            self._add(retired=tuple(sorted({*self.result.retired, *change.retired})))
+        return replace(change, compared=self.compared) if isinstance(change, Compaction) else change
 
-    def _partition(self, early: EarlyPartition, writer: UnitWriter) -> CompactedPartition:
-        plain = CompactedPartition(early.partition, early.files, early.rows)
-        units = PartitionUnits(self._owned, early, self._options.target_bytes)
-        try:
-            change = self._write(units, early, writer)
-        except StorageError as error:
-            failure = TableError(
-                "compact.storage",
-                f"{early.partition.location}: {error}",
-                error.remedy or f"type `kafka2hive compact --table {early.partition.table} -c MAP` again",
-            )
-            return replace(plain, error=failure)
-        except (TableError, UnitDiffers) as error:
-            return replace(plain, error=error)
-        change = replace(change, compared=self._compared)
-        self._owned = publish(self._wiring.ports, self._owned, change).owned
-        return replace(
-            plain,
+    def moved(self, table: str, units: PartitionUnits, change: Compaction) -> None:
+        self._add_partition(
+            units.partition,
             length=units.length,
             units=len(change.units),
             written_files=len(change.files),
             written_length=sum(file.length for file in change.files),
         )
 
-    def _write(self, units: PartitionUnits, early: EarlyPartition, writer: UnitWriter) -> Compaction:
-        """Stage the files of all units. Raises TableError, StorageError, UnitDiffers."""
-        files, clock = self._wiring.ports.files, self._wiring.ports.clock
-        while (change := units.move(files, self._owned, (early,), self._rule.success_file)) is None:
-            for assignment in units.assign(1, self._owned.next_epoch, clock.epoch_ms()):
-                units.note_written(assignment, writer.write(assignment))
-        return change
+    def failed(self, table: str, partition: HivePartition, error: Kafka2HiveError) -> None:
+        kind = UnitDiffers if error.code == UNIT_DIFFERS else TableError
+        remedy = error.remedy or f"type `kafka2hive compact --table {table} -c MAP` again"
+        self._add_partition(partition, error=kind(error.code, error.message, remedy))
 
-    def _register(self) -> frozenset[HivePartition]:
-        """Send pending registrations to Hive (K6), and record its answers. Return the registrations that stay pending."""
-        pending = frozenset(self._owned.state.unregistered)
-        if not pending:
-            return pending
-        still_pending = self._in_hive.register(pending).pending
-        if still_pending != pending:
-            update = RegistrationUpdate(registered=pending - still_pending)
-            self._owned = publish(self._wiring.ports, self._owned, update).owned
-        return still_pending
+    def kept(self, kept: RetirementResult) -> None:
+        self._add(deleted=self.result.deleted + kept.deleted, problems=self.result.problems + kept.problems)
+
+    def _add(self, **changes: Any) -> None:
+        self.result = replace(self.result, **changes)
+
+    def _add_partition(self, partition: HivePartition, **outcome: Any) -> None:
+        early = self._ready[partition]
+        compacted = CompactedPartition(early.partition, early.files, early.rows, **outcome)
+        self._add(partitions=(*self.result.partitions, compacted))
+
+
+def _compact_owned(
+    wiring: Wiring, hive: Hive, in_hive: TablesInHive, rule: TableRule, owned: OwnedLedger
+) -> tuple[CompactResult, OwnedLedger]:
+    """Let the chores of a run do all that they can do now. Return the result, and the ledger after it."""
+    assert rule.completion is not None, "the map's check"
+    state, settings = owned.state, in_hive.tables.settings(owned.state.table)
+    ready = may_move(state, owned.certified, rule.completion.delay_seconds)
+    report = _CompactReport(state.table, ready)
+    owner = CommandOwner(wiring.ports, rule, owned, report.prepare)
+    if ready:  # as before every commit of rows: Hive's table may have changed since the last run
+        report.compared = in_hive.compare((state.table,))
+    totals = {"files": sum(each.files for each in ready), "rows": sum(each.rows for each in ready)}
+    with wiring.progress.work(f"compact {state.table}", **totals) as advance:
+        _move(wiring, owner, report, UnitsHere(settings, wiring.ports.files, advance))
+    with wiring.progress.work(f"compare locations and delete early files of {state.table}"):
+        pending = _register(owner, in_hive)
+        looks = _retire(wiring, owner, report, hive)
+    waiting, outage = _waiting(state, ready), looks.outage
+    result = replace(
+        report.result,
+        partitions=tuple(sorted((*report.result.partitions, *waiting), key=lambda each: each.partition)),
+        unregistered=tuple(sorted(pending)),
+        corrected=tuple(sorted(looks.corrected)),
+        refused=tuple(sorted(looks.refused.items())),
+        error=None if outage is None else outage.to_error(f"{state.table}: {outage}"),
+    )
+    return result, owner.table.owned.ledger
+
+
+def _move(wiring: Wiring, owner: CommandOwner, report: _CompactReport, runner: UnitsHere) -> None:
+    """Carry the order out that a run would get: compact what may move now, one unit after another (K3 to K5)."""
+    chore = CompactionChore(wiring, owner, Reporter(), [report], alone=True)
+    chore.runner = runner
+    order = order_of_user(wiring, owner.table.name, CompactPartitions())
+    chore.begin(owner.table, [order], frozenset())
+    while not chore.ended():
+        chore.begin_job((), {})
+        chore.step(is_idle=True)
+
+
+def _register(owner: CommandOwner, in_hive: TablesInHive) -> frozenset[HivePartition]:
+    """Send the pending registrations of moved partitions to Hive (K6), and record its answers. Return what stays pending."""
+    state = owner.table.owned.state
+    pending = frozenset(each.partition for each in state.moved).intersection(state.unregistered)
+    if not pending:
+        return pending
+    still_pending = in_hive.register(pending).pending
+    if still_pending != pending:
+        owner.publish(owner.table, RegistrationUpdate(registered=pending - still_pending))
+    return still_pending
+
+
+def _retire(wiring: Wiring, owner: CommandOwner, report: _CompactReport, hive: Hive) -> LooksOfCommand:
+    """Compare locations in Hive (K7), and retire and delete early places whose location was right long enough (K8)."""
+    table, looks = owner.table, LooksOfCommand(hive, wiring.ports.clock)
+    chore = RetirementChore(wiring, owner, looks, [report.kept])
+    chore.watch(table)
+    while not looks.is_done:
+        for answer in looks.look():
+            chore.note(answer)
+        chore.step(is_idle=True)
+        chore.watch(table)
+    while retired := table.owned.state.retired:  # until all are deleted, or a step makes no progress
+        before = report.result.deleted
+        chore.delete_now()
+        chore.step(is_idle=True)
+        if (before, retired) == (report.result.deleted, table.owned.state.retired):
+            break
+    return looks
+
+
+def _register_others(
+    wiring: Wiring, in_hive: TablesInHive, result: CompactResult, owned: OwnedLedger
+) -> CompactResult:
+    """Register the other pending partitions; the table must be released. After an outage Hive is not asked again."""
+    pending = frozenset(owned.state.unregistered)
+    if result.error is None:
+        try:
+            pending = register_released(wiring.ports, owned, in_hive.register).pending
+        except Kafka2HiveError as error:
+            return replace(result, error=error)
+    return replace(result, unregistered=tuple(sorted(pending)))

@@ -204,11 +204,6 @@ class PartitionUnits:
         )
         self._written.append((unit, written.files))
 
-    def note_failed(self, assignments: Iterable[UnitAssignment]) -> None:
-        """Let the sources of units that failed wait again."""
-        for assignment in assignments:
-            self._waiting.append(self._assigned.pop(assignment.task))
-
     def _change(self, early: EarlyPartition, success_file: str) -> Compaction:
         """Return the move. Raises TableError if the files' number of rows differs from the ledger's."""
         rows = sum(unit.rows for unit, _ in self._written)

@@ -22,8 +22,8 @@ from kafka2hive.service.doctor.storage import (
     directories_above,
 )
 from kafka2hive.service.tables.ledgers import UnreadableLedger, attempt
-from kafka2hive.service.tables.routes import topic_routes
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.topics.routes import topic_routes
 from kafka2hive.service.validate.check import Check, Failed, Passed
 from kafka2hive.service.validate.map_check import SelectCheck
 from kafka2hive.service.validate.online import OnlineResult, validate_online

@@ -18,7 +18,10 @@ from kafka2hive.service.validate.check import Check, Passed, Result, Warned
 from kafka2hive.spark.class_archive import installed_archive
 
 FEWEST_OPEN_FILES = 1024
-"""A run needs connections to brokers and DataNodes, `limits.open_files` per task, and the files of Spark's jars."""
+"""A run needs connections to brokers and DataNodes, `limits.open_files` per task, and the files of Spark's jars.
+
+A run raises the soft limit itself, so the hard one counts.
+"""
 LEAST_ROOM = 1 << 30
 """Bytes for temporary files: Spark's shuffles, its copies of archives, plug-ins."""
 _PACKAGES = ("pyspark", "confluent-kafka", "pyarrow", "hdfs-native")
@@ -49,10 +52,10 @@ def this_machine(service_map: ServiceMap, environment: Mapping[str, str]) -> Mac
         room: int | None = shutil.disk_usage(temporary).free
     except OSError:
         room = None
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Machine(
         versions=_versions(),
-        open_files=soft,
+        open_files=hard,
         memory=_available_memory(),
         temporary=temporary,
         room=room,
@@ -119,7 +122,7 @@ def _archive(archive: Path | None) -> Result:
     if archive is not None:
         return Passed(str(archive))
     return Passed(
-        "no archive fits this installation, so each start of Spark takes some seconds longer: kafka2hive warm"
+        "no archive fits this installation, so each start of Spark takes some seconds longer; `kafka2hive warm` makes one"
     )
 
 

@@ -18,7 +18,7 @@ LARGEST_SKEW = 5.0
 FEWEST_NAMES = 10_000
 LEAST_BYTES = 10 << 30
 OLD = 86_400.0
-"""Seconds after which a file in progress has no writer any more."""
+"""Seconds after which a staged file is not of an epoch that is being written."""
 _WAITS = 600.0
 _MOST_LOOKED_AT = 100
 
@@ -129,24 +129,23 @@ def check_orders(files: InspectableFileSystem, root: str, service: str, now: flo
 
 
 def check_leftovers(files: InspectableFileSystem, table: MapTable, now: float) -> Check:
-    """Check that no file in a table's staging directory has been in progress for more than a day."""
+    """Check that no file has been in a table's staging directory for more than a day."""
     staging = staging_directory(table.location)
     subject = f"{table.name}: leftovers"
     try:
-        drafts = [entry for entry in _children(files, staging) if _is_in_progress(entry.name)]
-        old = _older(files, drafts, now - OLD)
+        staged = [entry for entry in _children(files, staging) if DataFileName.parse(entry.name)]
+        old = _older(files, staged, now - OLD)
     except StorageError as error:
         return Check("storage", subject, Failed(refusal(staging, error)))
+    text = f"{counted(len(staged), 'file')} ({size(sum(entry.length for entry in staged))}) in {staging}"
     if not old:
-        return Check(
-            "storage",
-            subject,
-            Passed(f"{counted(len(drafts), 'file')} in progress, none for more than a day"),
-        )
+        return Check("storage", subject, Passed(f"{text}, none older than a day"))
     warning = TableError(
         "doctor.leftovers",
-        f"{counted(len(old), 'file')} in {staging} in progress for more than a day, such as {old[0].name}",
-        "nothing is lost: a run deletes them after every 20th epoch and at its start; if it does not, read its log",
+        f"{text}, and {counted(len(old), 'file')} of the first {min(len(staged), _MOST_LOOKED_AT)} older than a day,"
+        f" such as {old[0].name}",
+        f"`kafka2hive status --table {table.name} -c MAP` says whether they wait to be made visible;"
+        " a run deletes all others at its start and after every 20th epoch: if it does not, read its log",
     )
     return Check("storage", subject, Warned(warning))
 
@@ -176,8 +175,3 @@ def _older(files: InspectableFileSystem, entries: Sequence[FileStatus], than: fl
 def _is_order(name: str) -> bool:
     parsed = parse_order_name(name)
     return parsed is not None and not parsed[1]
-
-
-def _is_in_progress(name: str) -> bool:
-    parsed = DataFileName.parse(name)
-    return parsed is not None and parsed[1] == "in-progress"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,7 @@ _MOMENTS = {
     "io.debezium.time.ZonedTimestamp": ("timestamp", None),
 }
 """Type and unit by the schema's name. Nanoseconds stay numbers, because a timestamp has only microseconds."""
+_NANOSECONDS = "io.debezium.time.NanoTimestamp"
 _CANAL_TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
 _CANAL_TYPES = {
     "tinyint": "int",
@@ -71,13 +73,13 @@ def image_fields(document: dict[str, Any]) -> Fields | None:
 class ConnectColumns(SchemaColumns):
     """A column for each field of Kafka Connect's schemas.
 
-    `decimals` is how the rows' decimals are written: `base64` or `text`.
+    `decimals` is how a change log's decimals are written, `base64` or `text`; other columns say it themselves.
     """
 
     def __init__(
         self, schemas: Iterable[Fields], rows: Sequence[dict[str, Any]], prefix: tuple[str, ...] = ()
     ) -> None:
-        """`prefix` is the path from the table's source to the row; bytes can become decimals only if it is empty.
+        """`prefix` is the path from the table's source to the row; `rows` are the rows themselves.
 
         If the schemas differ in a field, the first one wins.
         """
@@ -89,23 +91,29 @@ class ConnectColumns(SchemaColumns):
         values = [row.get(name) for name in decimals for row in rows]
         are_bytes = bool(decimals) and all(isinstance(value, str | None) for value in values)
         self.decimals = "base64" if are_bytes and not prefix else "text"
-        types = _ConnectTypes(has_decimals=not (are_bytes and prefix))
+        types = _ConnectTypes()
         units = {name: _moment(field)[1] for name, field in fields.items()}
         super().__init__(
             (writer_field(name, types, partial(types.column, field, name)) for name, field in fields.items()),
             units,
             prefix,
         )
+        if are_bytes and prefix:
+            self.columns = tuple(
+                replace(column, decimals="base64") if column.type.startswith("decimal(") else column
+                for column in self.columns
+            )
 
 
 class _ConnectTypes(SchemaTypes):
-    def __init__(self, has_decimals: bool) -> None:
-        super().__init__()
-        self._has_decimals = has_decimals
-
     def column(self, schema: dict[str, Any], place: str) -> str | None:
         if schema.get("name") == DECIMAL:
             return self._decimal(schema, place)
+        if schema.get("name") == _NANOSECONDS:
+            self.notes.append(
+                f"{place} counts nanoseconds, but a timestamp has microseconds:"
+                " type: timestamp, unit: ns, fraction: truncate cuts them off"
+            )
         return _moment(schema)[0] or self._type_of(schema, place)
 
     def _decimal(self, schema: dict[str, Any], place: str) -> str:
@@ -113,11 +121,11 @@ class _ConnectTypes(SchemaTypes):
         parameters = value if isinstance(value, dict) else {}
         digits = _number(parameters.get("connect.decimal.precision", MAX_DECIMAL_DIGITS))
         scale = _number(parameters.get("scale"))
-        if self._has_decimals and 0 <= scale <= digits <= MAX_DECIMAL_DIGITS and digits:
+        if 0 <= scale <= digits <= MAX_DECIMAL_DIGITS and digits:
             return f"decimal({digits},{scale})"
         self.notes.append(
-            f"{place} is a decimal in bytes, which only whole columns of a change log with up to {MAX_DECIMAL_DIGITS} digits"
-            " can decode: a string in base64. With decimal.handling.mode string the connector writes decimals as texts"
+            f"{place} is a decimal in bytes that no decimal of up to {MAX_DECIMAL_DIGITS} digits holds: a string in base64."
+            " With decimal.handling.mode string the connector writes decimals as texts"
         )
         return "string"
 

@@ -1,6 +1,7 @@
 """The columns of a table for documents of a shape: names, types, paths, and notes for the map's reader. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import accumulate
 
@@ -20,7 +21,18 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
 
 
-_FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "text", "timestamp": "text"}
+_FAMILY = {
+    "whole": "number",
+    "fraction": "number",
+    **dict.fromkeys(("string", "date", "timestamp", "finer", "quoted", "empty"), "text"),
+}
+ANY_JSON = "json: text"
+_LOOSE = {"quoted": ("quoted: accept", "whole number"), "empty": ("empty: null", "empty string")}
+"""For texts that are rather other values: the key by which a column takes them, and what they are."""
+_MIXED = 0.05
+"""From this share of values of other kinds on, a column takes all of them as texts."""
+_RARE = 0.02
+"""The largest share of texts of another kind that does not make a string of a column of dates or timestamps."""
 
 
 class Names:
@@ -70,6 +82,19 @@ class Columns:
             # Hive's structs cannot have such keys, but columns can read them
             yield from self._of_members(shape, keys)
             return
+        if kind := _loose_type(shape):
+            loose = [
+                (key, counted(shape.kinds[k], what)) for k, (key, what) in _LOOSE.items() if shape.kinds[k]
+            ]
+            texts = " and ".join(number for _, number in loose)
+            keys_text = ", ".join(key for key, _ in loose)
+            self.notes.append(f"{path_text(keys)} has {texts} in quotes among other values: {keys_text}")
+            yield DraftColumn(self._names.name(keys), kind, keys, leeway=tuple(key for key, _ in loose))
+            return
+        if mixture := _mixture(shape, path_text(keys)):
+            self.notes.append(f"{mixture}: json: text keeps each as its text, for get_json_object")
+            yield DraftColumn(self._names.name(keys), "string", keys, leeway=(ANY_JSON,))
+            return
         counts = _counts(shape)
         unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
         if unit == "ns" and not shape.thousands:
@@ -81,8 +106,9 @@ class Columns:
         kind = "timestamp" if unit else self._type(shape, path_text(keys))
         if kind is not None and kind.count("<") > MAX_NESTING and _nesting(kind) > MAX_NESTING:
             self.notes.append(
-                f"{path_text(keys)} nests more than {MAX_NESTING} deep, but Hive's types cannot: left out"
+                f"{path_text(keys)} nests more than {MAX_NESTING} deep, but Hive's types cannot: json: text keeps it as its text"
             )
+            yield DraftColumn(self._names.name(keys), "string", keys, leeway=(ANY_JSON,))
         elif kind is not None:
             yield DraftColumn(name=self._names.name(keys), type=kind, keys=keys, unit=unit, counts=counts)
 
@@ -92,22 +118,15 @@ class Columns:
         if not kinds:
             self.notes.append(f"{place} is null in every record: left out")
             return None
-        families: dict[str, int] = {}
-        for kind, count in kinds.items():
-            family = _FAMILY.get(kind, kind)
-            families[family] = families.get(family, 0) + count
+        families = _families(shape)
         most = max(families, key=lambda family: families[family])
         if len(families) > 1:
-            mixed = ", ".join(f"{counted(families[f], f)}" for f in sorted(families))
-            self.notes.append(
-                f"{place} has values of several kinds ({mixed}): all but the {most}s become dead letters"
-            )
+            self.notes.append(f"{_kinds_text(place, families)}: all but the {most}s become dead letters")
         match most:
             case "number":
                 return _number(shape)
             case "text":
-                texts = [kind for kind in ("date", "timestamp", "string") if kinds[kind]]
-                return texts[0] if len(texts) == 1 else "string"
+                return self._text(shape, place)
             case "object":
                 return self._object(shape, place)
             case "array":
@@ -115,6 +134,28 @@ class Columns:
                 return None if inner is None else f"array<{inner}>"
             case _:
                 return most
+
+    def _text(self, shape: DocumentShape, place: str) -> str:
+        """Return the type of texts; it is `string` unless nearly all are dates or timestamps. Notes name the other texts."""
+        count = {kind: shape.kinds[kind] for kind in ("date", "timestamp", "finer", "string")}
+        count["string"] += shape.kinds["quoted"] + shape.kinds["empty"]
+        total = sum(count.values())
+        if count["finer"] and count["date"] + count["string"] <= _RARE * total:
+            self.notes.append(
+                f"{place} has {counted(count['finer'], 'time')} with nanoseconds, but a timestamp has microseconds:"
+                " type: timestamp, fraction: truncate cuts them off"
+            )
+            return "string"
+        most = max(count, key=lambda kind: count[kind])
+        others = total - count[most]
+        if most == "string" or others > _RARE * total:
+            return "string"
+        if others:
+            self.notes.append(
+                f"{place} has {counted(others, 'text')} that {'is' if others == 1 else 'are'} no {most}: dead letters,"
+                " unless its type is string"
+            )
+        return most
 
     def _object(self, shape: DocumentShape, place: str) -> str | None:
         if _is_map(shape):
@@ -150,6 +191,43 @@ class SchemaColumns:
                 name, unit = names.name((field.name,)), (units or {}).get(field.name)
                 columns.append(DraftColumn(name, field.type, (*prefix, field.name), unit))
         self.columns = tuple(columns)
+
+
+def _families(shape: DocumentShape) -> Counter[str]:
+    """Return the numbers of values by the kinds that a column tells apart."""
+    families: Counter[str] = Counter()
+    for kind, count in shape.kinds.items():
+        families[_FAMILY.get(kind, kind)] += count
+    return families
+
+
+def _loose_type(shape: DocumentShape) -> str | None:
+    """Return the type of the values if some of them are numbers in quotes or empty strings, and all others of one kind."""
+    others = shape.kinds.keys() - _LOOSE.keys()
+    if not others or len(others) == len(shape.kinds):
+        return None
+    if others <= {"whole", "fraction"}:
+        return _number(shape)
+    is_single = others < {"boolean", "date", "timestamp"} and len(others) == 1
+    return next(iter(others)) if is_single and not shape.kinds["quoted"] else None
+
+
+def _kinds_text(place: str, families: Mapping[str, int]) -> str:
+    kinds = ", ".join(f"{counted(families[f], f)}" for f in sorted(families))
+    return f"{place} has values of several kinds ({kinds})"
+
+
+def _mixture(shape: DocumentShape, place: str) -> str:
+    """Return where the values, or values within them, are of several kinds, none of them rare; empty if they are nowhere."""
+    families = _families(shape)
+    if families and families.total() - max(families.values()) > _MIXED * families.total():
+        return _kinds_text(place, families)
+    if _is_map(shape):
+        within = [(merge(shape.members.values()), f"{place}.*")]
+    else:
+        within = [(member, f"{place}.{key}") for key, member in shape.members.items()]
+    within += [] if shape.elements is None else [(shape.elements, f"{place}[]")]
+    return next((text for inner, where in within if (text := _mixture(inner, where))), "")
 
 
 def _nesting(kind: str) -> int:

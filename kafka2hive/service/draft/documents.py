@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.framing.foreign_forms import foreign_form
 from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.scalars import taker
@@ -23,19 +24,8 @@ from kafka2hive.model.text import counted
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Decoder
 
-_HEADS = {
-    b"\xef\xbb\xbf": "texts with a byte order mark, which JSON and CSV must not have",
-    b"\xff\xfe": "texts in UTF-16",
-    b"\xfe\xff": "texts in UTF-16",
-    b"\x1f\x8b": "gzip, which a producer should leave to Kafka (compression.type)",
-    b"\x28\xb5\x2f\xfd": "zstd, which a producer should leave to Kafka (compression.type)",
-    b"Obj\x01": "whole Avro files, each with its schema",
-    b"\xc3\x01": "Avro's single objects, whose schemas are named by a fingerprint and are in no registry",
-    b"\x03\x00": "records of AWS Glue's schema registry",
-    b"\x03\x05": "compressed records of AWS Glue's schema registry",
-    b"PAR1": "whole Parquet files",
-}
 _DAY, _TIME = taker(pa.date32(), "UTC"), taker(NAIVE, "UTC")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DAY_PREFIX = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 Documents = Sequence[dict[str, Any] | None]
@@ -70,10 +60,10 @@ def several_per_value(values: Sequence[bytes], known: Documents) -> tuple[str, D
 
 def reasons_for_none(values: Sequence[bytes]) -> list[str]:
     """Return at most one note: the format of most values if it is known, or why those that begin as objects are invalid."""
-    heads = Counter(name for value in values for head, name in _HEADS.items() if value.startswith(head))
-    for name, count in heads.most_common(1):
+    forms = Counter(form for value in values if (form := foreign_form(value)) is not None)
+    for form, count in forms.most_common(1):
         if 2 * count > len(values):
-            return [f"most begin as {name}: only a decoder of your own (format: plugin) can read them"]
+            return [f"most begin like {form}: only a decoder of your own (format: plugin) can read them"]
     objects = [value for value in values if value.lstrip(b" \t\r\n").startswith(b"{")]
     reasons = _json_checker().decode(pa.array(objects, pa.binary())).reasons
     codes = Counter(reason.code for reason in reasons)
@@ -92,9 +82,10 @@ def _json_checker() -> Decoder:
 class DocumentShape:
     """Statistics of the values at one place of the documents.
 
-    `kinds` counts them as boolean, whole, fraction, string, date, timestamp, object or array. `low` and `high` are the
-    bounds of the whole numbers, `thousands` is true if all of these are multiples of 1000. `members` has the shape of each
-    key of the objects, `elements` that of the elements of all arrays.
+    `kinds` counts them as boolean, whole, fraction, string, date, timestamp, finer (a timestamp with nanoseconds), quoted (a
+    whole number as a string), empty (a string), object or array. `low` and `high` are the bounds of the whole numbers,
+    `thousands` is true if all of these are multiples of 1000. `members` has the shape of each key of the objects, `elements`
+    that of the elements of all arrays.
     """
 
     nulls: int = 0
@@ -138,7 +129,7 @@ def _kind(value: Any) -> str:
         case float():
             return "fraction"
         case str():
-            return kind_of_text(value)
+            return "empty" if not value else "quoted" if _WHOLE.fullmatch(value) else kind_of_text(value)
         case dict():
             return "object"
         case _:
@@ -146,12 +137,17 @@ def _kind(value: Any) -> str:
 
 
 def kind_of_text(text: str) -> str:
-    """Return `date`, `timestamp` or `string`, by what the JSON decoder accepts as a date or a timestamp."""
+    """Return `date`, `timestamp`, `finer` or `string`, by what the JSON decoder accepts as a date or a timestamp.
+
+    `finer` is a timestamp with a fraction beyond microseconds.
+    """
     if _DAY_PREFIX.match(text):
         for kind, take in (("date", _DAY), ("timestamp", _TIME)):
             try:
                 take(text, "")
-            except ValueRefusal:
+            except ValueRefusal as refusal:
+                if refusal.code == "json.inexact":
+                    return "finer"
                 continue
             return kind
     return "string"

@@ -20,17 +20,18 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.offsets import OffsetRange, first_ranges
+from kafka2hive.model.progress import Advance, Progress
 from kafka2hive.model.text import counted
 from kafka2hive.plugins import Decoded
 from kafka2hive.service.draft.advice import EventTime, Rate, advice_on, event_keys, event_times, rate_of
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_of
 from kafka2hive.service.draft.recognition import recognise
+from kafka2hive.service.hive.schemas import Catalogue, task_settings
 from kafka2hive.service.inspect.preview import ranges_of
-from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
-from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean
-from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.topics.kafka_view import logs_of
+from kafka2hive.service.topics.routes import routed_tables
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.task.rows import value_spec
 from kafka2hive.task.run import dry_run_ranges
@@ -80,7 +81,7 @@ class TopicSample:
         self.times_ms += [None if m is None else m // 1000 for m in micros]
 
 
-def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
+def sample(request: DraftRequest, environ: Mapping[str, str], progress: Progress | None = None) -> str:
     """Return the text of a map with one table for each topic.
 
     A topic that cannot be drafted is left out with a note, if there are others.
@@ -95,9 +96,19 @@ def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
         storage=request.storage,
         table=request.table,
     )
+    progress = progress or Progress()
     topics = _topics(request, first, environ)
     if len(topics) == 1:
-        return _draft_topic(replace(first, topic=topics[0]), request, environ).text()
+        with progress.work(f"read the newest records of {topics[0]}"):
+            return _draft_topic(replace(first, topic=topics[0]), request, environ).text()
+    with progress.work("read the newest records", topics=len(topics)) as advance:
+        return _draft_topics(topics=topics, first=first, request=request, environ=environ, advance=advance)
+
+
+def _draft_topics(
+    topics: Sequence[str], first: Draft, request: DraftRequest, environ: Mapping[str, str], advance: Advance
+) -> str:
+    """Return the text of a map of those topics that can be drafted. Raises TableError if none can."""
     drafts: list[Draft] = []
     failures: list[tuple[str, TableError]] = []
     empty: list[Draft] = []
@@ -107,6 +118,8 @@ def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
         except TableError as error:
             failures.append((topic, error))
             continue
+        finally:
+            advance(topics=1)
         if draft.is_empty:
             empty.append(draft)
         else:
@@ -117,7 +130,7 @@ def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
     if not drafts:
         return replace(empty[0], notes=("none of the topics holds a record",)).text()
     notes += [f"topic {draft.topic} is left out: it holds no record" for draft in empty]
-    return map_of(drafts, [*notes, *_alike(drafts)])
+    return map_of(drafts, [*notes, *alike_topics(drafts)])
 
 
 def draft_table(
@@ -239,10 +252,12 @@ def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
         metastore.close()
 
 
-def _alike(drafts: Sequence[Draft]) -> list[str]:
+def alike_topics(drafts: Sequence[Draft]) -> list[str]:
     """Return a note for each group of topics that one table could read."""
     topics: dict[object, list[str]] = {}
     for draft in drafts:
+        if not draft.columns:
+            continue  # raw values, of which nothing is known
         shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
         topics.setdefault((draft.format, draft.source, draft.rows, shape), []).append(draft.topic)
     return [
@@ -312,8 +327,14 @@ def _outcome(draft: Draft, sample: TopicSample, decoded: Decoded) -> list[str]:
         f" ({counted(sample.partitions, 'partition')}; {first_ranges(sample.ranges)}):"
         f" {messages:,} decode{rows}"
     )
+    empty = 0 if decoded.without_rows is None else len(decoded.without_rows)
+    skipped = (
+        [f"{counted(empty, 'record')} without a row, skipped: headers, or marks of the change log"]
+        if empty
+        else []
+    )
     reasons = Counter(decoded.reasons).most_common(5)
-    return [first, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]
+    return [first, *skipped, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]
 
 
 def _events(draft: Draft, sample: TopicSample, decoded: Decoded) -> list[EventTime]:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from kafka2hive.config.keys import Column, MetadataColumn
-from kafka2hive.config.keys.source import CHANGE_COLUMNS
+from kafka2hive.config.keys.source import CHANGE_COLUMNS, UNAVAILABLE
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.hive.stored_as import STORED_AS
+from kafka2hive.hive.stored_as import STORED_AS, format_difference
+from kafka2hive.service.draft.columns import ANY_JSON
 from kafka2hive.service.draft.map_text import Draft, DraftColumn
 
 _TIMES = ("timestamp", "date")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
 _HOURS = frozenset(("hr", "hour", "h", "part_hour"))
 
 
@@ -25,14 +27,18 @@ def with_table(draft: Draft, table: TableDescription) -> Draft:
         for kind in MetadataColumn
         if column.name == f"kafka_{kind.value}" and column.name not in drafted_names
     ]
-    added = {f"kafka_{kind}" for kind in metadata} | set(CHANGE_COLUMNS if draft.source != "events" else ())
+    added = {f"kafka_{kind}" for kind in metadata} | set(
+        (*CHANGE_COLUMNS, UNAVAILABLE) if draft.source != "events" else ()
+    )
     columns = _columns(draft, [column for column in table.columns if column.name not in added], notes)
     digits = any(
         column.type.lower() == "boolean" and drafted.type == "bigint"
         for column, drafted in zip(columns, draft.columns, strict=False)
     )
     path = _path([column.name for column in table.partition_columns], notes)
-    format = next((name for name, stored in STORED_AS.items() if stored.difference(table) is None), None)
+    format = next(
+        (name for name, stored in STORED_AS.items() if format_difference(stored, table) is None), None
+    )
     if format is None:
         notes.append(f"Hive reads the table's files by {table.input_format}, which kafka2hive cannot write")
     return replace(
@@ -70,15 +76,21 @@ def _columns(draft: Draft, hive_columns: Sequence[Column], notes: list[str]) -> 
         by_name = {column.name.lower(): column for column in draft.columns}
         drafts = {c.name: by_name[c.name.lower()] for c in hive_columns if c.name.lower() in by_name}
         keys = {name: drafted.keys for name, drafted in drafts.items()}
+    is_json = draft.format in ("json", "json_schema") and draft.source != "canal"
     columns = [
         DraftColumn(
             name=column.name,
             type=column.type,
             keys=keys.get(column.name, (column.name,)),
             unit=_unit(column, drafts.get(column.name)),
+            leeway=_leeway(column, drafts.get(column.name)) if is_json else (),
         )
         for column in hive_columns
     ]
+    if texts := [column.name for column in columns if ANY_JSON in column.leeway]:
+        notes.append(
+            f"{', '.join(texts)}: records have other values than strings, which json: text keeps as their text"
+        )
     if missing := [column.name for column in hive_columns if column.name not in drafts]:
         notes.append(f"no record has a value for {', '.join(missing)}: set from, header or key of each")
     used = {drafted.name for drafted in drafts.values()}
@@ -93,6 +105,18 @@ def _unit(column: Column, drafted: DraftColumn | None) -> str | None:
     if drafted is None or kind not in _TIMES or (drafted.counts == "d" and kind != "date"):
         return None
     return drafted.unit or drafted.counts
+
+
+def _leeway(column: Column, drafted: DraftColumn | None) -> tuple[str, ...]:
+    """Return the keys by which a column takes what the records have."""
+    if drafted is None:
+        return ()
+    kind = column.type.lower()
+    if kind == "string":
+        is_text = drafted.unit is None and drafted.type in ("string", "date", "timestamp")
+        return () if is_text and ANY_JSON not in drafted.leeway else (ANY_JSON,)
+    is_same = kind == drafted.type or (kind in _WHOLE and drafted.type == "bigint")
+    return drafted.leeway if is_same else ()
 
 
 def _path(names: Sequence[str], notes: list[str]) -> str:

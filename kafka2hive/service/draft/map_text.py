@@ -16,7 +16,8 @@ class DraftColumn:
     """A column whose value is at the path `keys`; `empty` is the share of records without a value.
 
     `unit` is the unit of a number that is a time, counted from 1970. `counts` is the unit that the number's size suggests, even
-    if nothing else says that it is a time.
+    if nothing else says that it is a time. `decimals` says how a decimal's value is written if it is not a number or its text.
+    `leeway`: keys with their values, such as `json: text`.
     """
 
     name: str
@@ -24,6 +25,8 @@ class DraftColumn:
     keys: tuple[str, ...]
     unit: str | None = None
     counts: str | None = None
+    decimals: str | None = None
+    leeway: tuple[str, ...] = ()
     empty: float = 0.0
 
     @property
@@ -155,6 +158,8 @@ def _column(column: DraftColumn) -> str:
     kind = _quoted(column.type) if re.search(r"[,<:{]", column.type) else column.type
     more = [] if column.path is None else [f"from: {_quoted(column.path)}"]
     more += [] if column.unit is None else [f"unit: {column.unit}"]
+    more += [] if column.decimals is None else [f"decimals: {column.decimals}"]
+    more += column.leeway
     value = f"{{{', '.join([f'type: {kind}', *more])}}}" if more else kind
     empty = f"   # {column.empty:.0%} null" if column.empty >= 0.005 else ""
     return f"      {key_text(column.name)}: {value}{empty}"

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.keys import Framing, WireFormat
-from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS
+from kafka2hive.config.keys import ChangeLog, Framing, WireFormat
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE
+from kafka2hive.decode.change_logs.marks import mark_of
 from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, indexed_heads, schema_ids
 from kafka2hive.decode.schemas.avro import Record, parse
 from kafka2hive.decode.schemas.writers import WriterSchemas
@@ -68,10 +69,10 @@ def recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogni
 
 def _without_change_columns(recognition: Recognition) -> Recognition:
     """Rename the row's columns that have the name of a column of every change log."""
-    names = {column.name.lower() for column in recognition.columns} | {*CHANGE_COLUMNS, BEFORE}
+    names = {column.name.lower() for column in recognition.columns} | {*CHANGE_COLUMNS, BEFORE, UNAVAILABLE}
     columns, notes = [], list(recognition.notes)
     for column in recognition.columns:
-        if column.name.lower() in (*CHANGE_COLUMNS, BEFORE):
+        if column.name.lower() in (*CHANGE_COLUMNS, BEFORE, UNAVAILABLE):
             name = free_name(column.name, names)
             notes.append(f"{column.name} is a column of every change: {name} takes the row's own")
             names.add(name.lower())
@@ -100,12 +101,14 @@ def _recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         if _are_most(payloads):
             return replace(_of_documents("json_schema", payloads), framing=framing)
         frequent = [number for number, _ in Counter(ids[ids >= 0].tolist()).most_common(3)]
-        hint = "give the registry with --registry"
+        faults = []
         if writers is not None:
             for number in sorted(frequent, reverse=True):
-                if (recognition := _of_schema(number, writers, values, framing)) is not None:
+                recognition = _of_schema(number, writers, values, framing)
+                if isinstance(recognition, Recognition):
                     return replace(recognition, framing=framing)
-            hint = "the registry has none of them for Avro or Protobuf records"
+                faults.append(f"id {number}: {recognition}")
+        hint = "; ".join(faults) or "give the registry with --registry"
         id_list = ", ".join(map(str, sorted(frequent)))
         notes.append(f"most begin as a schema registry's records do (schema ids {id_list}): {hint}")
     elif (fields := fields_of(values)) is not None:
@@ -122,7 +125,10 @@ def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognition:
     shape = DocumentShape()
     for document in documents_of_fields([row for row in rows if not _is_header(row, header)]):
         shape.add(document)
-    filled = {column.name: column for column in Columns(shape).columns}
+    filled = {
+        column.name: replace(column, type="string", leeway=()) if column.leeway else column
+        for column in Columns(shape).columns
+    }
     fields = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
     columns = tuple(filled.get(name, DraftColumn(name, "string", (name,))) for name in fields)
     notes = [f"the fields ({delimiter!r} between them) have no names, only an order: give each column a name"]
@@ -149,22 +155,27 @@ def _are_most(documents: Documents) -> bool:
 def _of_documents(format: str, documents: Documents) -> Recognition:
     objects = [document for document in documents if document is not None]
     changes = [document for document in objects if is_canal(document)]
-    if 2 * len(changes) > len(objects):
+    if 2 * len(changes) > len(_without_marks(ChangeLog.CANAL, objects)):
         columns, notes = canal_columns(changes)
         if columns:
             return Recognition(format, "canal", columns, tuple(notes))
-    for source, row_of in (("debezium", _debezium_row), ("maxwell", _maxwell_row)):
+    for log, row_of in ((ChangeLog.DEBEZIUM, _debezium_row), (ChangeLog.MAXWELL, _maxwell_row)):
         rows = [row for row in map(row_of, objects) if row is not None]
-        if 2 * len(rows) > len(objects):
-            schemas = [fields for fields in map(image_fields, objects) if fields]
-            if source == "debezium" and 2 * len(schemas) > len(objects):
-                return _of_connect(format, source, ConnectColumns(schemas, rows), rows)
-            return _of_rows(format, source, rows)
+        messages = _without_marks(log, objects)
+        if 2 * len(rows) > len(messages):
+            schemas = [fields for fields in map(image_fields, messages) if fields]
+            if log is ChangeLog.DEBEZIUM and 2 * len(schemas) > len(messages):
+                return _of_connect(format, log.value, ConnectColumns(schemas, rows), rows)
+            return _of_rows(format, log.value, rows)
     schemas = [fields for fields in map(payload_fields, objects) if fields]
     rows = [row for document in objects if isinstance(row := document.get(PAYLOAD), dict)]
     if 2 * len(schemas) > len(objects) and 2 * len(rows) > len(objects):
         return _of_connect(format, "events", ConnectColumns(schemas, rows, (PAYLOAD,)), objects)
     return _of_rows(format, "events", objects)
+
+
+def _without_marks(log: ChangeLog, objects: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [document for document in objects if mark_of(log, document) is None]
 
 
 def _of_connect(
@@ -211,23 +222,25 @@ def _ids_of(values: Sequence[bytes]) -> tuple[Framing, Places]:
 
 def _of_schema(
     schema_id: int, writers: WriterSchemas, values: Sequence[bytes], framing: Framing
-) -> Recognition | None:
-    """Draft columns by a schema of the registry.
+) -> Recognition | str:
+    """Draft columns by a schema of the registry; return why not if they cannot be drafted.
 
-    Returns None unless the schema is an Avro record, or declares the Protobuf message type that most of the values have.
+    The schema must be an Avro record, or declare the Protobuf message type that most of the values have.
     """
     writer = writers.get(schema_id)
-    if writer is not None and writer.kind == PROTOBUF:
-        return _of_messages(schema_id, writer, values, framing)
-    if writer is None or writer.kind != AVRO:
-        return None
+    if writer is None:
+        return "the registry has no such schema"
+    if writer.kind not in (AVRO, PROTOBUF):
+        return f"its schema's type is {writer.kind}, not Avro or Protobuf"
     try:
+        if writer.kind == PROTOBUF:
+            return _of_messages(schema_id, writer, values, framing)
         schema = parse(writer)
-    except SchemaInvalid:
-        return None
+    except SchemaInvalid as error:
+        return f"its schema cannot be read: {error}"
     root = schema.definition(schema.root)
     if not any(isinstance(schema.definition(b), Record) for b in getattr(root, "branches", (root,))):
-        return None
+        return "its Avro schema is not a record"
     source = "events" if envelope_row(schema) is None else "debezium"
     columns = SchemaColumns(avro_fields(schema, is_change_log=source == "debezium"))
     return _of_columns("avro", source, columns, f"schema {schema_id}, the newest of the records")
@@ -235,14 +248,11 @@ def _of_schema(
 
 def _of_messages(
     schema_id: int, writer: WriterSchema, values: Sequence[bytes], framing: Framing
-) -> Recognition | None:
-    """Draft columns by the message type that most of the schema's values have."""
+) -> Recognition | str:
+    """Draft columns by the message type that most of the schema's values have. Raises SchemaInvalid."""
     from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
 
-    try:
-        schema = parse_protobuf(writer)
-    except ValueError:
-        return None
+    schema = parse_protobuf(writer)
     counts = (
         (len(places), head.indexes)
         for head, places in indexed_heads(pa.array(values, pa.binary()), WireFormat(framing))
@@ -250,7 +260,7 @@ def _of_messages(
     )
     name = schema.type_at(max(counts, default=(0, ()))[1])
     if name is None:
-        return None
+        return "its Protobuf schema has no message type at the records' indexes"
     columns = SchemaColumns(protobuf_fields(schema, name))
     return _of_columns(
         "protobuf", "events", columns, f"{name} of schema {schema_id}, the newest of the records"

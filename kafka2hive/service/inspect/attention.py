@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import IntEnum
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.offsets import OffsetAccounting
-from kafka2hive.model.text import counted, duration
+from kafka2hive.model.text import counted, duration, unix_seconds
 from kafka2hive.service.inspect.state import LastOutcome, NotInMap, NotRunning, Paused, Repairing, Starting
 from kafka2hive.service.inspect.status import StatusResult, TableStatus, TableWithoutLedger
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
@@ -54,18 +53,9 @@ def attention_of(result: StatusResult, now: float) -> tuple[Attention, ...]:
     each = [
         *(_of_error(name, error) for name, error in result.errors),
         *(_of_table(table, now, died=died) for table in result.tables),
-        *map(_of_missing, result.not_begun),
+        *(_of_missing(one, now) for one in result.not_begun),
     ]
     return tuple(sorted(each, key=lambda one: (one.urgency, -lags.get(one.table, 0), one.table)))
-
-
-def unix_time(written_at: str) -> float | None:
-    """Convert an ISO 8601 time in UTC to Unix seconds; None if the text, such as an older version wrote it, is not a time."""
-    try:
-        moment = datetime.fromisoformat(written_at)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _of_error(table: str, error: Kafka2HiveError) -> Attention:
@@ -81,14 +71,14 @@ def _of_error(table: str, error: Kafka2HiveError) -> Attention:
     )
 
 
-def _of_missing(one: TableWithoutLedger) -> Attention:
-    trouble = _trouble(one.table, one.state, one.last)
+def _of_missing(one: TableWithoutLedger, now: float) -> Attention:
+    trouble = _trouble(one.table, one.state, one.last, now)
     return trouble or Attention(one.table, Urgency.FINE, "Not begun: no ledger yet")
 
 
 def _of_table(table: TableStatus, now: float, *, died: bool) -> Attention:
     """Return the first of these that applies: a trouble, a pause, no run, a backlog, a note."""
-    if trouble := _trouble(table.name, table.state, table.last):
+    if trouble := _trouble(table.name, table.state, table.last, now):
         return trouble
     state, waiting = table.view.state, _waiting(table)
     if state.paused is not None:
@@ -115,7 +105,7 @@ def _of_table(table: TableStatus, now: float, *, died: bool) -> Attention:
     return _served(table, waiting, now)
 
 
-def _trouble(table: str, state: object, last: LastOutcome | None) -> Attention | None:
+def _trouble(table: str, state: object, last: LastOutcome | None, now: float) -> Attention | None:
     """Return the trouble of the live run, otherwise that of the last run; None if there was none."""
     when = ""
     if isinstance(state, NotRunning) and last is not None:
@@ -132,8 +122,10 @@ def _trouble(table: str, state: object, last: LastOutcome | None) -> Attention |
                 detail=_text_of(trouble) + when,
                 remedy=remedy,
             )
-        case Retrying(trouble, next_try):
-            headline = "Fails: the next run tries again" if when else f"Fails: retried at {next_try}"
+        case Retrying(trouble):
+            due_at = state.due_at(now)
+            headline = f"Fails: retried at {due_at}" if due_at else "Fails: being tried again now"
+            headline = "Fails: the next run tries again" if when else headline
             return Attention(
                 table=table,
                 urgency=Urgency.FAILS,
@@ -176,7 +168,7 @@ def _without_run(table: TableStatus, waiting: str, *, died: bool) -> Attention:
 
 def _served(table: TableStatus, waiting: str, now: float) -> Attention:
     state = table.view.state
-    written = unix_time(state.written_at)
+    written = unix_seconds(state.written_at)
     silent = 0.0 if written is None else now - written
     if table.lag and silent > LATE_SECONDS + (table.longest_interval or 0.0):
         text = f"{waiting}, and the newest epoch is {duration(silent)} old"
@@ -198,16 +190,15 @@ def _served(table: TableStatus, waiting: str, now: float) -> Attention:
 
 def _notes(table: TableStatus, silent: float) -> Iterable[tuple[str, str]]:
     """Yield what somebody should look at although the table's records are dumped, each with what to do."""
-    state = table.view.state
     account = sum((epoch.account for epoch in table.last_epochs), OffsetAccounting())
     if account.dead_lettered:
         yield (
             f"{account.dead_lettered:,} of the last {account.read:,} records became dead letters",
             f"`kafka2hive dead-letters list --table {table.name} -c MAP` shows why",
         )
-    if state.unregistered and silent > LATE_SECONDS:
+    if table.not_in_hive and silent > LATE_SECONDS:
         yield (
-            f"{counted(len(state.unregistered), 'Hive partition')} with data not registered for {duration(silent)}",
+            f"{counted(len(table.not_in_hive), 'Hive partition')} with data not registered for {duration(silent)}",
             "",
         )
     for warning in table.warnings:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import chain, takewhile
 
 from kafka2hive.config.keys import TableRule
+from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
@@ -17,10 +18,11 @@ from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUna
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, certificate_path, ledger_tag
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
+from kafka2hive.model.text import unix_seconds
 from kafka2hive.service.inspect.where import PartitionDrop, partition_drops
 from kafka2hive.service.tables.ledgers import ledger_tables, literal_rules, no_answer_about, require_table
 from kafka2hive.service.tables.read_through import expired_among, not_tracked, refuse_impossible
-from kafka2hive.service.tables.routes import routed_by_ledgers
+from kafka2hive.service.topics.routes import routed_by_ledgers
 from kafka2hive.service.verify.files import changed_files
 from kafka2hive.service.verify.hive_partitions import audit_certificates, wrong_registration
 from kafka2hive.service.verify.result import Finding
@@ -195,13 +197,21 @@ class _Partition:
         first = self._first_epoch(still_open)
         if first is None and still_open is None and (gone := self._after_expiry(rule)) is not None:
             return gone
+        has_nothing = first is None and still_open is None
+        if has_nothing and self._may_have_been_complete(rule):
+            first = self.tracked_since  # its files may all be gone by mistake
         if first is None:
             completion = Completion.ABSENT if still_open is None else Completion.OPEN
             return PartitionReport(
-                completion=completion, location=self._location(still_open), open=still_open
+                completion=completion,
+                location=self._location(still_open),
+                open=still_open,
+                findings=() if still_open is None else tuple(self._lost_files(still_open)),
             )
         snapshots = self._snapshots(first)
         certificates = self._certificates(snapshots)
+        if not certificates and still_open is None and (has_nothing or self._was_given_up(snapshots)):
+            return PartitionReport(completion=Completion.ABSENT, location=self._location(None))
         if not certificates and still_open is None and not self.view.newest.pending:
             raise ConfigError(
                 "certificate.none",
@@ -309,8 +319,10 @@ class _Partition:
         certificates: list[tuple[Snapshot, Certificate]] = []
         for snapshot in snapshots:
             if any(each.path == self.name.path for each in snapshot.reopened):
-                certificates = certificates[:-1]
-            if self._compacted(snapshot):
+                lost = {loss.path for loss in snapshot.losses if loss.epoch == snapshot.epoch}
+                is_repair = any(_counts(given, each, path) for given, each in certificates for path in lost)
+                certificates = [] if is_repair else certificates[:-1]
+            if self._moves(snapshot):
                 certificates = []  # the certificate at the partition's home counts the rows of those at its early place
             certificates += [(snapshot, each) for each in self._given_by(snapshot)]
         return certificates
@@ -340,11 +352,20 @@ class _Partition:
                 )
             yield from self._damage([file for file in files if file.final not in lost])
 
+    def _lost_files(self, still_open: OpenPartition) -> Iterator[Finding]:
+        """Compare the files that no certificate counts with HDFS; the history is read only if some of them are gone."""
+        tag = ledger_tag(self.view.state.ledger_id)
+        names = (DataFileName.parse(name) for name in self._children(still_open.partition.location))
+        in_place = sum(name is not None and name[0].ledger == tag for name in names)
+        if in_place >= still_open.files or self.view.newest.pending:
+            return
+        lost = {loss.path for loss in self.view.state.losses}
+        files = (file for snapshot in self._snapshots(still_open.since) for file in self._data(snapshot))
+        yield from self._damage([file for file in files if file.final not in lost])
+
     def _files_of(self, certificate: Certificate, snapshots: list[Snapshot]) -> Iterator[DataFile]:
         """Yield the files that a certificate counts. Compacted files replace all earlier files of the partition."""
-        moves = [
-            each.epoch for each in snapshots if each.epoch >= certificate.since and self._compacted(each)
-        ]
+        moves = [each.epoch for each in snapshots if each.epoch >= certificate.since and self._moves(each)]
         for snapshot in snapshots:
             if snapshot.epoch >= max([certificate.since, *moves]):
                 yield from self._compacted(snapshot)
@@ -374,12 +395,41 @@ class _Partition:
                 yield file
 
     def _compacted(self, snapshot: Snapshot) -> list[DataFile]:
-        """Return the files into which the snapshot compacted the partition's early files; its certificate counts them."""
+        """Return the files into which the snapshot compacted the partition's early files, or that replace such a file."""
         return [
             file
             for file in snapshot.files
             if file.kind is FileKind.COMPACTED and file.hive_partition.path == self.name.path
         ]
+
+    def _moves(self, snapshot: Snapshot) -> bool:
+        """Return whether the snapshot moves the partition; its certificate counts the compacted files only."""
+        return any(unit.partition.path == self.name.path for unit in snapshot.units)
+
+    def _was_given_up(self, snapshots: list[Snapshot]) -> bool:
+        """Return whether a repair has withdrawn the certificates, and given up all files that they counted."""
+        return any(each.path == self.name.path for snapshot in snapshots for each in snapshot.reopened)
+
+    def _may_have_been_complete(self, rule: TableRule | None) -> bool:
+        """Return whether a partition without any file may have been certified, so that its files are lost.
+
+        Only then the whole history is read: a certificate is often awaited before the partition's first record.
+        """
+        through = unix_seconds(self.view.state.tracking.through) if self.view.state.tracking else None
+        if through is None:
+            return False
+        path = None if rule is None else read_bucket_path(rule.bucketing.path)
+        if rule is not None and path is not None and period_of(path) is not None:
+            end_ms = BucketEnds(path, rule.bucketing.zone).end_ms(self.name.path)
+            return end_ms is not None and end_ms <= through * 1000
+        return rule is None or self._is_in_hive()
+
+    def _is_in_hive(self) -> bool:
+        partition = HivePartition(self.name.table, self.name.path, self._location(None))
+        try:
+            return self.metastore is not None and self.metastore.location(partition) is not None
+        except MetastoreRefused:
+            return False
 
     def _children(self, directory: str) -> dict[str, FileStatus]:
         """Return a directory's files by name, listed once; a missing directory has none."""
@@ -390,6 +440,13 @@ class _Partition:
                 listed = ()
             self._directories[directory] = {child.name: child for child in listed if not child.is_directory}
         return self._directories[directory]
+
+
+def _counts(snapshot: Snapshot, certificate: Certificate, path: str) -> bool:
+    """Return whether the certificate of this snapshot counts the file, as far as its directory and its name tell."""
+    parsed = DataFileName.parse(base_name(path))
+    is_here = parent(path) == certificate.partition.location
+    return is_here and parsed is not None and certificate.since <= parsed[0].epoch <= snapshot.epoch
 
 
 def _path(snapshot: Snapshot, certificate: Certificate) -> str:

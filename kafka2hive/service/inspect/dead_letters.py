@@ -5,9 +5,10 @@ by somebody's clean-up job) or damaged is reported, and the other files are stil
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.ledgers import (
     each_ledger,
@@ -32,11 +35,16 @@ from kafka2hive.storage.port import NotFound
 
 _SHOWN = 3
 _UNREADABLE = (pa.ArrowException, OSError, KeyError)
+_COUNTED = ["topic", "partition", "offset", "reason", "detail", "epoch", "timestamp"]
+_NEWEST_FIRST = [("epoch", "descending"), ("timestamp", "descending"), ("offset", "descending")]
+
+Age = tuple[int, bool, datetime.datetime | None, int]
+"""Orders letters: epoch, timestamp (letters without one are older), offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class LetterGroup:
-    """`count` dead letters of one source table, topic and reason; `place` and `detail` describe one letter of the newest file."""
+    """`count` dead letters of one source table, topic and reason; `place` and `detail` describe the newest one."""
 
     table: str
     topic: str
@@ -92,15 +100,15 @@ class LetterPage:
     more: bool = False
 
 
-def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLetterList:
-    """Count the dead letters of one or all source tables by table, topic and reason.
+def list_dead_letters(wiring: Wiring, tables: Collection[str], limit: int) -> DeadLetterList:
+    """Count the dead letters of these source tables, or of all, by table, topic and reason.
 
     Raises ServiceUnavailable, ManualActionRequired (also if the ledger of a table is gone), ConfigError (no such table).
     """
     expired: list[DataFile] = []
-    if table is None:
+    if not tables:
         refuse_lost_ledgers(wiring, (), [paths.table for paths in ledger_tables(wiring)])
-    result = count_letters(wiring, _files(wiring, table, lambda _file: True, expired), limit)
+    result = count_letters(wiring, _files(wiring, tables, lambda _file: True, expired), limit)
     return replace(result, expired=sum(file.rows for file in expired), expired_files=len(expired))
 
 
@@ -109,20 +117,23 @@ def count_letters(wiring: Wiring, files_of: Iterable[tuple[str, DataFile]], limi
 
     Raises StorageError, and what the iterable raises.
     """
-    groups: dict[tuple[str, str, str], LetterGroup] = {}
+    groups: dict[tuple[str, str, str], tuple[Age, LetterGroup]] = {}
     not_read: list[tuple[str, str]] = []
     files = letters = 0
     for source, file in files_of:
-        rows = _rows(wiring, file, ["topic", "partition", "offset", "reason", "detail"], not_read)
+        rows = _rows(wiring, file, _COUNTED, not_read)
         if rows is None:
             continue
         files += 1
         letters += len(rows)
-        for group in _groups(source, rows):
+        for age, group in _groups(source, rows):
             key = group.table, group.topic, group.reason
-            known = groups.get(key)
-            groups[key] = group if known is None else replace(known, count=known.count + group.count)
-    by_frequency = sorted(groups.values(), key=lambda g: (-g.count, g.table, g.topic, g.reason))
+            known_age, known = groups.get(key, (age, replace(group, count=0)))
+            newest = group if age > known_age else known
+            groups[key] = max(age, known_age), replace(newest, count=known.count + group.count)
+    by_frequency = sorted(
+        (g for _, g in groups.values()), key=lambda g: (-g.count, g.table, g.topic, g.reason)
+    )
     return DeadLetterList(
         letters=letters,
         files=files,
@@ -132,8 +143,10 @@ def count_letters(wiring: Wiring, files_of: Iterable[tuple[str, DataFile]], limi
     )
 
 
-def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | None, limit: int) -> LetterPage:
-    """Return the dead letters of one place, or those of a table; the newest epoch comes first.
+def show_dead_letters(
+    wiring: Wiring, place: OffsetPlace | None, tables: Collection[str], limit: int
+) -> LetterPage:
+    """Return the dead letters of one place, or those of some tables, the newest first: by epoch, then by the record's timestamp.
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table, no dead letter).
     """
@@ -144,12 +157,16 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
     def may_hold(file: DataFile) -> bool:
         return place is None or any(map(place.is_in, file.ranges))
 
-    for source, file in _files(wiring, table, may_hold, expired):
-        rows = _rows(wiring, file, None, not_read)
-        if rows is not None and place is not None:
-            rows = rows.filter(_is_at(rows, place))
-        if rows is not None:
-            letters += _letters(source, file, rows.slice(0, limit + 1 - len(letters)))
+    for _, of_epoch in groupby(_files(wiring, tables, may_hold, expired), key=_table_and_epoch):
+        most, newest = limit + 1 - len(letters), list[Letter]()
+        for source, file in of_epoch:
+            rows = _rows(wiring, file, None, not_read)
+            if rows is None:
+                continue
+            rows = rows if place is None else rows.filter(_is_at(rows, place))
+            rows = rows.take(pc.sort_indices(rows, sort_keys=_NEWEST_FIRST)[:most])
+            newest = sorted([*newest, *_letters(source, file, rows)], key=_age_of, reverse=True)[:most]
+        letters += newest
         if len(letters) > limit:
             return LetterPage(tuple(letters[:limit]), more=True)
     if not letters:
@@ -158,15 +175,24 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
         gone += f"; expired: {', '.join(file.final for file in expired[:_SHOWN])}" if expired else ""
         raise ConfigError(
             "usage.no_dead_letter",
-            f"service {wiring.map.service} has no dead letter of {place or table}{gone}",
+            f"service {wiring.map.service} has no dead letter of {place or ', '.join(tables)}{gone}",
             "`kafka2hive dead-letters list -c MAP` shows all dead letters;"
             " `kafka2hive where TOPIC-PARTITION@OFFSET -c MAP` shows where a record went",
         )
     return LetterPage(tuple(letters))
 
 
+def _table_and_epoch(file: tuple[str, DataFile]) -> tuple[str, int]:
+    parsed = DataFileName.parse(base_name(file[1].final))
+    return file[0], parsed[0].epoch if parsed else 0
+
+
+def _age_of(letter: Letter) -> Age:
+    return letter.epoch, letter.timestamp is not None, letter.timestamp, letter.place.offset
+
+
 def _files(
-    wiring: Wiring, only: str | None, wanted: Callable[[DataFile], bool], expired: list[DataFile]
+    wiring: Wiring, only: Collection[str], wanted: Callable[[DataFile], bool], expired: list[DataFile]
 ) -> Iterator[tuple[str, DataFile]]:
     """Yield each dead-letter file of finalised epochs with its source table, a table's newest epoch first.
 
@@ -174,8 +200,8 @@ def _files(
     added to `expired` instead.
     """
     paths = ledger_tables(wiring)
-    if only is not None:
-        require_table(wiring, only, [p.table for p in paths])
+    for table in only:
+        require_table(wiring, table, [p.table for p in paths])
 
     def of_table(view: View) -> Iterator[tuple[str, DataFile]]:
         if view.state.service != wiring.map.service:
@@ -185,7 +211,7 @@ def _files(
             yield from ((view.paths.table, file) for file in letters.add(snapshot) if wanted(file))
         expired.extend(filter(wanted, letters.expired))
 
-    return readable(each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table))
+    return readable(each_ledger(wiring, (p for p in paths if not only or p.table in only), of_table))
 
 
 def _rows(
@@ -204,12 +230,15 @@ def _rows(
         return None
 
 
-def _groups(table: str, rows: pa.Table) -> list[LetterGroup]:
-    """Count the rows of one file by topic and reason."""
-    aggregates = [("offset", "count"), ("partition", "first"), ("offset", "first"), ("detail", "first")]
-    counted = rows.group_by(["topic", "reason"], use_threads=False).aggregate(aggregates)
-    return [
-        LetterGroup(
+def _groups(table: str, rows: pa.Table) -> Iterator[tuple[Age, LetterGroup]]:
+    """Count the rows of one file by topic and reason, each count with the age of its newest letter."""
+    firsts = [
+        (name, "first", pc.ScalarAggregateOptions(skip_nulls=False))
+        for name in ("partition", "offset", "detail", "epoch", "timestamp")
+    ]
+    grouped = rows.sort_by(_NEWEST_FIRST).group_by(["topic", "reason"], use_threads=False)
+    for row in grouped.aggregate([("offset", "count"), *firsts]).to_pylist():
+        group = LetterGroup(
             table=table,
             topic=row["topic"],
             reason=row["reason"],
@@ -217,8 +246,8 @@ def _groups(table: str, rows: pa.Table) -> list[LetterGroup]:
             place=OffsetPlace(TopicPartition(row["topic"], row["partition_first"]), row["offset_first"]),
             detail=row["detail_first"] or "",
         )
-        for row in counted.to_pylist()
-    ]
+        timestamp = row["timestamp_first"]
+        yield (row["epoch_first"], timestamp is not None, timestamp, group.place.offset), group
 
 
 def _is_at(rows: pa.Table, place: OffsetPlace) -> pa.ChunkedArray:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.tables.kafka_view import logs_of
+from kafka2hive.service.init.offset_sources import OffsetSource, PlacedOffset, read_offsets
 from kafka2hive.service.tables.ledgers import apart, each_ledger, ledger_tables, unknown_tables
-from kafka2hive.service.tables.offset_sources import OffsetSource, PlacedOffset, read_offsets
-from kafka2hive.service.tables.routes import topic_routes
+from kafka2hive.service.topics.kafka_view import logs_of
+from kafka2hive.service.topics.routes import topic_routes
 from kafka2hive.service.wiring import Wiring
 
 

@@ -7,15 +7,15 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
 from kafka2hive.model.metastore import Hive, MetastoreUnavailable
-from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
-from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
-from kafka2hive.service.tables.schema_columns import (
+from kafka2hive.service.hive.schema_columns import (
     NewestSchemas,
     missing_columns,
     newest_schemas,
     watches_schemas,
 )
+from kafka2hive.service.hive.schemas import Catalogue, Statements
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.topics.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.wiring import Wiring
 
 

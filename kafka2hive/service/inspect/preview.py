@@ -15,14 +15,14 @@ from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, Tabl
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen
 from kafka2hive.plan.epoch import fair_shares
+from kafka2hive.service.hive.schemas import Catalogue, task_settings
 from kafka2hive.service.inspect.where import OffsetPlace
-from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
-from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.tables.never_filled import NeverFilledColumn, never_filled
 from kafka2hive.service.tables.read_through import bounds_of_map
-from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.topics.kafka_view import logs_of
+from kafka2hive.service.topics.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.validate.map_check import selects_of
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.run import DryRun, dry_run_ranges, unowned_task
@@ -69,6 +69,7 @@ class TablePreview:
     rows: tuple[PreviewRow, ...] = ()
     letters: tuple[PreviewLetter, ...] = ()
     tombstones: int = 0
+    filtered: int = 0
     error: Kafka2HiveError | None = None
     misspelled: tuple[NeverFilledColumn, ...] = ()
 
@@ -191,6 +192,7 @@ def _table_preview(
         rows=tuple(sorted(collector.rows, key=lambda row: row.place)),
         letters=tuple(sorted(collector.letters)),
         tombstones=outcome.tombstones,
+        filtered=outcome.filtered,
         misspelled=_misspelled(outcome.columns, settings),
     )
 

@@ -153,6 +153,14 @@ class Runs:
         return max((limit for limit in limits if limit is not None), default=None)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the live runs warn of that concerns all tables."""
+        texts = (
+            text for live in sorted(self.live) if live in self.reports for text in self.reports[live].warnings
+        )
+        return tuple(dict.fromkeys(texts))
+
+    @property
     def last(self) -> RunConditions | None:
         """The report of the last run; None if a run is alive, or if there is no report.
 

@@ -1,6 +1,6 @@
 """`kafka2hive status`: the state of every table, from its ledger, its run's reports and Kafka. Only reads."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -15,9 +15,11 @@ from kafka2hive.ledger.inbox import Inbox, Order
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.retention import is_own
 from kafka2hive.ledger.snapshot.expiry import reasons_to_keep
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
+from kafka2hive.ledger.staged_files import StagedFiles, staged_files
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, worst
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, Position, TopicPartition
+from kafka2hive.model.paths.ledger import heartbeat_root
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import utc_text
@@ -32,19 +34,20 @@ from kafka2hive.service.inspect.state import (
 )
 from kafka2hive.service.inspect.where import PartitionDrop
 from kafka2hive.service.process import process_of
-from kafka2hive.service.tables.condition import RunConditions, TableCondition, decode
+from kafka2hive.service.start.preview import KafkaLook, StartPreview, look_at_kafka
+from kafka2hive.service.tables.condition import Retrying, RunConditions, Stopped, TableCondition, decode
 from kafka2hive.service.tables.ledgers import (
     apart,
     attempt,
     each_ledger,
     ledger_tables,
     literal_rules,
+    no_answer_about,
     unknown_tables,
     vanished_ledgers,
 )
 from kafka2hive.service.tables.read_through import expired_among
-from kafka2hive.service.tables.routes import known_routes, routed_by_ledgers
-from kafka2hive.service.tables.start_preview import KafkaLook, StartPreview, look_at_kafka
+from kafka2hive.service.topics.routes import known_routes, routed_by_ledgers
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError, children
 
@@ -96,6 +99,8 @@ class TableStatus:
     `ends` leaves out topic partitions for which Kafka did not answer. `last` is what the last run reported; None if a live
     run owns the table, or if the table was taken over after that report. `retention` is None if partitions stay forever.
     `longest_interval` is the most seconds between two epochs while records wait; None if the map does not have the table.
+    `staged` are the files in the staging directory; None if they were not listed. `in_hive` are partitions that
+    Hive is known to have by the last epochs, although their registrations are pending again.
     """
 
     view: View
@@ -107,6 +112,13 @@ class TableStatus:
     last: LastOutcome | None = None
     retention: RetentionStatus | None = None
     longest_interval: float | None = None
+    staged: StagedFiles | None = None
+    in_hive: frozenset[HivePartition] = frozenset()
+
+    @property
+    def not_in_hive(self) -> tuple[HivePartition, ...]:
+        """The pending registrations of partitions that Hive is not known to have."""
+        return tuple(each for each in self.view.state.unregistered if each not in self.in_hive)
 
     @property
     def name(self) -> str:
@@ -145,7 +157,8 @@ class TableWithoutLedger:
 class StatusResult:
     """All tables of a service, and its runs.
 
-    `errors` has the tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
+    `errors` has the tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known, `storage_error` why
+    the tables, or the runs' heartbeats and reports, could not be read.
     `last_run` is None while a run is alive. `most_tasks` is the maximum number of tasks in an epoch of the live run.
     `map_differs` is true if a live run has loaded another map. `decoder` is empty if no run has reported it.
     `waiting_orders` are in the service's inbox: no owner has answered them yet. `runs` has what the service's runs report,
@@ -162,17 +175,32 @@ class StatusResult:
     decoder: str = ""
     waiting_orders: tuple[Order, ...] = ()
     runs: Runs = NO_RUNS
+    other_services: tuple[tuple[str, str], ...] = ()
+    """Tables of the map whose ledgers belong to another service, and that service's name."""
+    storage_error: Kafka2HiveError | None = None
 
     @property
     def exit_code(self) -> ExitCode:
         """The worst one: STOP, then a service that does not answer, then a wrong name, then a table that is retried."""
         codes = {error.exit_code for _, error in self.errors}
         codes |= {exit_code_of(t.state, t.last) for t in self.tables} | {t.exit_code for t in self.not_begun}
+        if self.storage_error is not None:
+            codes.add(self.storage_error.exit_code)
         if self.kafka_error is not None:
             codes.add(ExitCode.UNAVAILABLE)
         if self.last_run is not None and self.last_run.end is not None and self.last_run.end.trouble:
             codes.add(ExitCode(self.last_run.end.exit_code))
         return worst(codes)
+
+
+def status_or_storage_error(
+    wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = (), *, count_files: bool = False
+) -> StatusResult:
+    """Return what `status` does; if the ledgers cannot be listed, a result without tables that says why."""
+    try:
+        return status(wiring, kafka, wanted, count_files=count_files)
+    except ServiceUnavailable as error:
+        return StatusResult((), (), None, storage_error=error)
 
 
 def status(
@@ -185,7 +213,8 @@ def status(
 ) -> StatusResult:
     """Read every ledger of the map's service, or the ledgers of the `wanted` tables, which may belong to another service.
 
-    With `count_files`, the directories of dropped Hive partitions are listed, too.
+    With `count_files`, the directories of dropped Hive partitions and all staging directories are listed, too. Otherwise only
+    the staging directories of tables that have a pending epoch or are not served are.
 
     Waits a few heartbeats to see whether a run on another host is alive; with `heartbeats`, a watch that the caller keeps
     from one call to the next, it does not wait. Raises ServiceUnavailable if the file system does not answer.
@@ -220,7 +249,8 @@ def status(
             kafka_look=kafka_look,
         )
         retention = _retention(wiring, view.state, rule, count_files=count_files)
-        return [replace(table, retention=retention)]
+        staged = _staged(wiring, table) if count_files or _may_have_leftovers(table) else None
+        return [replace(table, retention=retention, staged=staged)]
 
     attempts = (attempt(view.paths.table, partial(table_status, view)) for view in views)
     tables, failed = apart(chain.from_iterable(attempts))
@@ -234,13 +264,27 @@ def status(
         errors=tuple(errors),
         kafka_error=kafka_look.error,
         not_begun=not_begun,
+        other_services=_of_other_services(wiring, () if wanted else readable),
         last_run=runs.last,
         most_tasks=runs.most_tasks,
         map_differs=runs.has_other_map(wiring.map.fingerprint),
         decoder=runs.decoder,
         waiting_orders=_waiting_orders(wiring, wanted),
         runs=runs,
+        storage_error=_heartbeats_error(wiring),
     )
+
+
+def _heartbeats_error(wiring: Wiring) -> ServiceUnavailable | None:
+    """Return why it is unknown which runs are alive, None if their heartbeats can be listed.
+
+    Heartbeats that cannot be read count as none where they are only a hint.
+    """
+    try:
+        children(wiring.ports.files, heartbeat_root(wiring.map.storage.ledger_root))
+    except StorageError as error:
+        return no_answer_about("it is unknown which runs are alive", error)
+    return None
 
 
 def _waiting_orders(wiring: Wiring, wanted: Collection[str]) -> tuple[Order, ...]:
@@ -283,6 +327,16 @@ def known_runs(wiring: Wiring, views: Collection[View], heartbeats: HeartbeatWat
     return Runs(runs - outcomes.keys(), conditions | outcomes, frozenset(live) - runs)
 
 
+def _of_other_services(wiring: Wiring, views: Iterable[View]) -> tuple[tuple[str, str], ...]:
+    """Return the tables that the map names and another service feeds, or fed before the map's service got a new name."""
+    rules, service = literal_rules(wiring), wiring.map.service
+    return tuple(
+        (view.paths.table, view.state.service)
+        for view in views
+        if view.state.service != service and view.paths.table in rules
+    )
+
+
 def _not_begun(
     wiring: Wiring, runs: Runs, wanted: Collection[str], known: Collection[str]
 ) -> tuple[TableWithoutLedger, ...]:
@@ -314,6 +368,7 @@ def _table(
     repair = runs.repair(view.generation, condition)
     is_unattended = condition is None and repair is None and life is not OwnerLife.ALIVE
     stop = starts.of(view).stop if is_unattended else None
+    newest = tuple(islice(final_snapshots(wiring.ports.files, view.paths, view.directory), LAST_EPOCHS))
     return TableStatus(
         view=view,
         state=repair
@@ -328,25 +383,47 @@ def _table(
         owner_life=life,
         warnings=condition.warnings if condition is not None else (),
         ends=kafka_look.logs.high if kafka_look.logs else {},
-        last_epochs=_last_epochs(wiring, view),
+        last_epochs=tuple(map(_epoch_status, newest)),
         last=runs.last_outcome(view.paths.table, view.generation) if is_unattended else None,
         longest_interval=None if rule is None else rule.flush.longest_seconds,
+        in_hive=partitions_in_hive((view.state, *newest)),
     )
 
 
-def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
-    """Return the newest finalised epochs, the newest first."""
-    snapshots = final_snapshots(wiring.ports.files, view.paths, view.directory)
-    return tuple(
-        EpochStatus(
-            epoch=snapshot.epoch,
-            written_at=snapshot.written_at,
-            files=len(snapshot.files),
-            rows=sum(f.rows for f in snapshot.files if f.kind is not FileKind.COMPACTED),
-            account=sum((a.account for a in snapshot.accounts), OffsetAccounting()),
-        )
-        for snapshot in islice(snapshots, LAST_EPOCHS)
+def _may_have_leftovers(table: TableStatus) -> bool:
+    """Return whether a failed epoch may have left staged files, or a committed one has not moved them yet."""
+    troubled = table.last is not None and table.last.trouble is not None
+    return troubled or table.view.newest.pending or isinstance(table.state, Retrying | Stopped)
+
+
+def _staged(wiring: Wiring, table: TableStatus) -> StagedFiles | None:
+    try:
+        return staged_files(wiring.ports.files, table.view.state, pending=table.view.newest.pending)
+    except StorageError:
+        return None
+
+
+def _epoch_status(snapshot: Snapshot) -> EpochStatus:
+    return EpochStatus(
+        epoch=snapshot.epoch,
+        written_at=snapshot.written_at,
+        files=len(snapshot.files),
+        rows=sum(f.rows for f in snapshot.files if f.kind is not FileKind.COMPACTED),
+        account=sum((a.account for a in snapshot.accounts), OffsetAccounting()),
     )
+
+
+def partitions_in_hive(snapshots: Iterable[Snapshot]) -> frozenset[HivePartition]:
+    """Return the partitions that Hive has confirmed and not lost since, by a table's newest snapshots, the newest first.
+
+    A partition that gets files in each epoch always has a pending registration, but Hive has it from the first one on.
+    """
+    known: set[HivePartition] = set()
+    lost: set[HivePartition] = set()
+    for snapshot in snapshots:
+        lost |= {*snapshot.lapsed, *(each.partition for each in snapshot.dropped)}
+        known |= set(snapshot.registered) - lost
+    return frozenset(known)
 
 
 def _retention(

@@ -37,6 +37,8 @@ FIRST_TABLES = 20
 """Maximum number of tables in the first reading; its duration decides how many the next reading covers."""
 RATE_SECONDS = 600.0
 """The age up to which epochs count in a rate."""
+RATE_EPOCHS = 2
+"""The number of epochs that count in a rate: after a backlog, older ones would show a rate that has ended."""
 LETTERS = 20
 METRICS_SECONDS = 1.0
 
@@ -86,7 +88,7 @@ class Reading:
     """All tables of a service at `at` (Unix seconds), and the systems that did not answer.
 
     `phases` has the mean seconds of each phase, over the epochs between the last two readings that saw new epochs; the first
-    reading has the mean since the run's start.
+    reading has the mean since the run's start. `warnings` are those of the live run that concern all tables.
     """
 
     service: str
@@ -97,16 +99,18 @@ class Reading:
     is_live: bool = False
     map_differs: bool = False
     waiting_orders: int = 0
+    warnings: tuple[str, ...] = ()
     phases: Mapping[str, float] = field(default_factory=dict)
 
 
 def rate_of(epochs: Sequence[EpochStatus], now: float) -> Throughput | None:
-    """Return the throughput of these epochs (newest first), measured from the end of the oldest epoch up to `now`.
+    """Return the throughput of the newest of these epochs (newest first), from the end of the one before them up to `now`.
 
-    Epochs that are older than RATE_SECONDS do not count. None if fewer than two epochs are known.
+    At most RATE_EPOCHS count, none that is older than RATE_SECONDS. None if fewer than two epochs are known.
     """
     if len(epochs) < 2:
         return None
+    epochs = epochs[: RATE_EPOCHS + 1]
     times = [unix_seconds(epoch.written_at) for epoch in epochs]
     if any(moment is None for moment in times):
         return None
@@ -171,7 +175,7 @@ class TopReader:
         """
         from kafka2hive.service.inspect.dead_letters import show_dead_letters
 
-        return show_dead_letters(self._wiring, None, table, LETTERS)
+        return show_dead_letters(self._wiring, None, (table,), LETTERS)
 
     def _read(self, choose: Callable[[list[str]], list[str]], heartbeats: HeartbeatWatch | None) -> Reading:
         began = time.monotonic()
@@ -197,6 +201,7 @@ class TopReader:
             is_live=bool(result.runs.live),
             map_differs=result.map_differs,
             waiting_orders=len(result.waiting_orders),
+            warnings=result.runs.warnings,
             phases=self._phases.read(),
         )
         return self._last
@@ -228,7 +233,10 @@ class TopReader:
         return replace(row, state=condition.state) if condition else row
 
     def _silences(self, result: StatusResult, now: float) -> Iterable[Silence]:
-        self._answered_at["HDFS"] = now
+        if result.storage_error is None:
+            self._answered_at["HDFS"] = now
+        else:
+            yield Silence("HDFS", self._answered_at.get("HDFS", 0.0), str(result.storage_error))
         if result.kafka_error is None:
             self._answered_at["Kafka"] = now
         else:

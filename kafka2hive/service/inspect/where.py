@@ -23,7 +23,7 @@ from kafka2hive.service.tables.ledgers import (
     readable,
     refuse_lost_ledgers,
 )
-from kafka2hive.service.tables.routes import known_routes
+from kafka2hive.service.topics.routes import known_routes
 from kafka2hive.service.wiring import Wiring
 
 NOT_BEGUN = "not read yet: the table has no position in this topic partition"

@@ -1,5 +1,6 @@
 """An operator's orders to a table, and the changes that carry them out; for a run, and for a command without a live run."""
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import assert_never
 
@@ -49,18 +50,12 @@ def split_long(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], l
     return split
 
 
-def next_replay(waiting: Iterable[Order], unread: Collection[str], state: Snapshot) -> Order | None:
+def next_replay(replays: Iterable[Order], unread: Collection[str], state: Snapshot) -> Order | None:
     """Return the replay to do next: first the replay under way (`state.replaying`). None while its file is `unread`."""
     running = "" if state.replaying is None else state.replaying.order
     if running in unread:
         return None
-    replays = [order for order in waiting if isinstance(order.instruction, ReplayLetters)]
     return min(replays, key=lambda order: order.id != running, default=None)
-
-
-def next_compaction(waiting: Iterable[Order]) -> Order | None:
-    """Return the compaction to do next: the one that was given first."""
-    return next((order for order in waiting if isinstance(order.instruction, CompactPartitions)), None)
 
 
 def find_recorded(state: Snapshot, order_id: str) -> RecordedOrder | None:
@@ -149,7 +144,7 @@ def _given_up(
             f"{state.table}: Hive has not refused the registration of {not_refused[0].table} {not_refused[0].path};"
             " only a refused registration can be given up",
             "see what `kafka2hive status -c MAP` says about Hive, then type `kafka2hive recover --forget-registration"
-            f" {not_refused[0].table} {not_refused[0].path} -c MAP` again",
+            f" {not_refused[0].table} {shlex.quote(not_refused[0].path)} -c MAP` again",
         )
     return tuple(
         ForgottenRegistration(

@@ -74,6 +74,17 @@ class OrderAnswer:
     state: Snapshot
 
 
+def order_of_user(wiring: Wiring, table: str, instruction: Instruction) -> Order:
+    """Return a new order of this process's user, which is in no inbox yet."""
+    return new_order(
+        ports=wiring.ports,
+        service=wiring.map.service,
+        table=table,
+        given_by=user_name(),
+        instruction=instruction,
+    )
+
+
 def give_order(
     wiring: Wiring,
     table: str,
@@ -90,15 +101,13 @@ def give_order(
     instruction also NoLiveRun.
     """
     paths = _known_table(wiring, table)
-    service = wiring.map.service
-    inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, service)
-    order = new_order(
-        ports=wiring.ports, service=service, table=table, given_by=user_name(), instruction=instruction
-    )
+    inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service)
+    order = order_of_user(wiring, table, instruction)
     path = inbox.give(order)
     note(f"order {instruction.kind} for {table} is given: {path}")
     try:
-        return _await_answer(wiring, inbox, paths, order, path=path, seconds=seconds, note=note)
+        with wiring.progress.work(f"wait until the run has done order {order.id}"):
+            return _await_answer(wiring, inbox, paths, order, path=path, seconds=seconds, note=note)
     except KeyboardInterrupt:
         note(
             f"the order stays in {path}, and the table's owner carries it out; delete that file to withdraw it"
@@ -259,7 +268,7 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
     inbox = Inbox(ports, wiring.map.storage.ledger_root, service)
 
     check, keep = ownership.taking_over(paths, None, announce), wiring.map.limits.keep_snapshots
-    owned = start(ports, StartRequest(paths, check=check, owners=wiring.owners, keep=keep)).owned
+    owned = start(ports, StartRequest(paths, check=check, owners=wiring.command_owners, keep=keep)).owned
 
     def record(order: Order) -> None:
         nonlocal owned

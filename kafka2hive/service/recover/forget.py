@@ -1,5 +1,6 @@
 """`recover --forget-registration`: give up the registration of a partition that Hive refuses, here or by a live run."""
 
+import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -16,9 +17,9 @@ from kafka2hive.service.recover.result import (
     Recovery,
     Registration,
 )
+from kafka2hive.service.start.takeover import RegistrationOutcome
 from kafka2hive.service.tables.ledgers import UnreadableLedger, did_you_mean, each_ledger, ledger_tables
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
-from kafka2hive.service.tables.takeover import RegistrationOutcome
 from kafka2hive.service.wiring import Wiring
 
 
@@ -76,7 +77,7 @@ def forget(
         f"{owned.paths.table}: Hive did not answer about the registration of {unanswered[0].table} {unanswered[0].path};"
         " only a registration that Hive refuses can be given up",
         "bring HiveServer2 back, then type `kafka2hive recover --forget-registration"
-        f" {unanswered[0].table} {unanswered[0].path} -c MAP` again",
+        f" {unanswered[0].table} {shlex.quote(unanswered[0].path)} -c MAP` again",
     )
     return ForgetPlan(recorded, remaining, error)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.config.keys import TableRule
@@ -16,6 +15,7 @@ from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
 from kafka2hive.ledger.retire import retired_files
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
+from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import (
     EARLY_PLACES,
@@ -26,11 +26,11 @@ from kafka2hive.model.paths.table_directory import (
     staging_directory,
 )
 from kafka2hive.model.text import counted
+from kafka2hive.service.hive.places import footer_at, period_ends
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Stopped, decode
 from kafka2hive.service.tables.ledgers import literal_rules, no_such_table
-from kafka2hive.service.tables.places import footer_at, period_ends
-from kafka2hive.service.tables.routes import topic_routes
+from kafka2hive.service.topics.routes import topic_routes
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, FileSystem, children, files_below
 
@@ -213,7 +213,7 @@ def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFi
         raise AmbiguousOutcome(
             "rebuild.moving",
             f"{counted(len(gone), 'staged file')} moved while the footers were read, for example {gone[0]}",
-            "make sure that nothing writes to the table, then type the same `kafka2hive recover --rebuild-ledger` command again;"
+            "make sure that nothing writes to the table, then type the same `kafka2hive recover` command again;"
             " nothing was changed",
         )
 
@@ -237,7 +237,14 @@ def _read(
     wiring: Wiring, table: str, statuses: list[FileStatus], *, final: bool
 ) -> tuple[list[LedgerFile], list[str]]:
     """Return the files whose names and footers are this table's, and the paths of other visible files."""
-    footers = wiring.ports.concurrency.map(partial(footer_at, wiring.ports.files), statuses)
+    with wiring.progress.work(f"read the footers of {table}", files=len(statuses)) as advance:
+
+        def footer_of(status: FileStatus) -> Footer | None:
+            footer = footer_at(wiring.ports.files, status)
+            advance(files=1)
+            return footer
+
+        footers = wiring.ports.concurrency.map(footer_of, statuses)
     ledger_files: list[LedgerFile] = []
     untracked: list[str] = []
     for status, footer in zip(statuses, footers, strict=True):

@@ -1,6 +1,7 @@
 """An operator's decisions after a STOP, recorded in the ledger: accept a lost file, refetch its records, accept a gap."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -14,30 +15,39 @@ from kafka2hive.ledger.history import final_snapshots, find_files
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import find
+from kafka2hive.ledger.repair.compacted import DamagedUnit, UnitUnknown, damaged_unit
+from kafka2hive.ledger.repair.withdrawal import withdrawn_certificates
 from kafka2hive.ledger.retire import was_retired
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.paths.path import base_name, join, parent, same_location
-from kafka2hive.model.paths.table_directory import early_place, is_early_place
-from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, EventBounds, Snapshot
-from kafka2hive.model.text import counted
-from kafka2hive.plan.contract import TableTask, TaskPlan, TaskSettings
+from kafka2hive.model.paths.path import parent
+from kafka2hive.model.paths.table_directory import other_place
+from kafka2hive.model.progress import amounts
+from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Certificate, Snapshot
+from kafka2hive.service.recover.compacted import Rewrite, find_sources, refuse_wrong_rows
+from kafka2hive.service.recover.lost_files import PlannedRepair, lost_files
 from kafka2hive.service.recover.result import is_named, is_pattern
-from kafka2hive.service.tables.kafka_view import logs_of, with_last_read
 from kafka2hive.service.tables.ledgers import did_you_mean
+from kafka2hive.service.topics.kafka_view import logs_of, with_last_read
 from kafka2hive.service.wiring import Wiring
-
-_REMEDY = (
-    "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH -c MAP`"
-)
 
 Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
 """Dumps the records of one lost file again, into staged files."""
 
 LostFiles = Sequence[tuple[DataFile, str]]
 """The lost files of one table that the operator named, each with its remedy."""
+
+
+def _by_unit(lost: LostFiles) -> list[LostFiles]:
+    """Group the compacted files of a unit; every other file is a group of its own."""
+    groups: dict[object, list[tuple[DataFile, str]]] = {}
+    for file, remedy in lost:
+        is_compacted = file.kind is FileKind.COMPACTED
+        key = (file.hive_partition, file.task) if is_compacted else file.final
+        groups.setdefault(key, []).append((file, remedy))
+    return list(groups.values())
 
 
 def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str, str]:
@@ -51,10 +61,13 @@ def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str
 class Repairs:
     """Makes the Repair that a table's next snapshot records. `kafka` connects, and is called only if a decision needs it."""
 
-    def __init__(self, wiring: Wiring, kafka: Callable[[], Kafka], refetch: Refetch) -> None:
+    def __init__(
+        self, wiring: Wiring, kafka: Callable[[], Kafka], refetch: Refetch, rewrite: Rewrite
+    ) -> None:
         self._wiring = wiring
         self._kafka = kafka
         self._refetch = refetch
+        self._rewrite = rewrite
 
     def refuse_unknown(
         self, ledgers: Collection[View], paths: Collection[str], gaps: Collection[GapAcceptance]
@@ -117,25 +130,93 @@ class Repairs:
         ]
 
     def _expired(self, ledger: View | OwnedLedger, paths: Collection[str]) -> set[str]:
-        """Return those of the paths whose partition was dropped because it expired: their files are not lost."""
+        """Return those of the paths whose partition was dropped because it expired: their files are not lost.
+
+        A partition that had moved has files at both of its places, and no text of K8 is left to say so.
+        """
         if not paths or not ledger.state.expired_before_ms:
             return set()
         finals = final_snapshots(self._wiring.ports.files, ledger.paths, ledger.directory)
-        dropped = {line.partition.location for state in (ledger.state, *finals) for line in state.dropped}
-        return {path for path in paths if parent(path) in dropped}
+        homes = {line.partition for state in (ledger.state, *finals) for line in state.dropped}
+        places = {place for home in homes for place in (home.location, other_place(home.location, home.path))}
+        return {path for path in paths if parent(path) in places}
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
         """Return what the next snapshot records; empty if nothing was decided.
 
-        Raises ManualActionRequired, ServiceUnavailable.
+        Raises ManualActionRequired, ServiceUnavailable, TableError.
         """
         now = self._wiring.ports.clock.now()
-        losses = tuple(
-            AcceptedLoss(path=f.final, remedy=remedy, rows=f.rows, accepted_at=now, epoch=owned.next_epoch)
-            for f, remedy in lost
-        )
-        files = tuple(new for f, remedy in lost if remedy == REFETCH for new in self._refetch(owned, f))
-        return replace(self.gap_repair(owned.state, gaps), files=files, losses=losses)
+        losses: list[AcceptedLoss] = []
+        files: list[DataFile] = []
+        with self._wiring.progress.work(
+            f"repair {owned.paths.table}", **amounts([f for f, _ in lost])
+        ) as advance:
+            for group in _by_unit(lost):
+                new, remedy = self._replacement(owned, group)
+                files += new
+                losses += (
+                    AcceptedLoss(
+                        path=f.final, remedy=remedy, rows=f.rows, accepted_at=now, epoch=owned.next_epoch
+                    )
+                    for f, _ in group
+                )
+                advance(**amounts([f for f, _ in group]))
+        return replace(self.gap_repair(owned.state, gaps), files=tuple(files), losses=tuple(losses))
+
+    def _replacement(self, owned: OwnedLedger, lost: LostFiles) -> tuple[tuple[DataFile, ...], str]:
+        """Return the staged files that replace lost files of one unit or one other file, and the remedy to record.
+
+        What early files still hold is never given up: with `--accept-loss`, too, their rows are written again.
+        """
+        (first, remedy), files = lost[0], [file for file, _ in lost]
+        if first.kind is not FileKind.COMPACTED:
+            return (self._refetch(owned, first) if remedy == REFETCH else ()), remedy
+        is_refetch = any(remedy == REFETCH for _, remedy in lost)
+        try:
+            unit = self._unit(owned, files)
+        except UnitUnknown:
+            if is_refetch:
+                raise
+            return (), ACCEPT_LOSS
+        sources = find_sources(self._wiring.ports.files, owned.paths.table, unit, owned.state.losses)
+        if not is_refetch:
+            sources = replace(sources, missing=())
+        new = self._rewrite(owned, unit, sources) if sources.present or sources.missing else ()
+        if is_refetch:
+            refuse_wrong_rows(unit, new)
+        is_whole = sum(file.rows for file in new) == unit.lost_rows
+        return new, REFETCH if is_whole else ACCEPT_LOSS
+
+    def _unit(self, ledger: View | OwnedLedger, lost: Sequence[DataFile]) -> DamagedUnit:
+        """Return the compaction unit of these files. Raises UnitUnknown, ManualActionRequired, StorageError."""
+        finals = final_snapshots(self._wiring.ports.files, ledger.paths, ledger.directory)
+        recorded = frozenset(loss.path for loss in ledger.state.losses)
+        return damaged_unit(chain([ledger.state], finals), recorded, lost)
+
+    def withdrawn(self, owned: OwnedLedger, repair: Repair) -> tuple[Certificate, ...]:
+        """Return the certificates that the repair withdraws; the ledger must be final. Raises as `final_snapshots` does."""
+        if not repair.losses or owned.state.tracking is None:
+            return ()
+        finals = tuple(final_snapshots(self._wiring.ports.files, owned.paths, owned.directory))
+        return withdrawn_certificates(finals[::-1], owned.certified, [loss.path for loss in repair.losses])
+
+    def planned_repairs(self, view: View) -> tuple[PlannedRepair, ...]:
+        """Return what is lost of the epochs before the pending one, and what `--refetch` would do about it. Only reads.
+
+        Raises ManualActionRequired, StorageError.
+        """
+        files = self._wiring.ports.files
+        result: list[PlannedRepair] = []
+        for lost in lost_files(self._wiring.ports, view):
+            present = missing = 0
+            if lost.kind is FileKind.COMPACTED:
+                with suppress(UnitUnknown):
+                    unit = self._unit(view, [lost])
+                    sources = find_sources(files, view.paths.table, unit, view.state.losses)
+                    present, missing = len(sources.present), len(sources.missing)
+            result.append(PlannedRepair(lost, present, missing))
+        return tuple(result)
 
     def gap_repair(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
         """Return the Repair that records the accepted gaps in topics that this table has read, and the new positions.
@@ -171,95 +252,3 @@ class Repairs:
         if not is_pattern(path):
             return list(islice(named, 1))
         return list({file.final: file for file in reversed(list(named))}.values())
-
-
-def refetch_file(
-    owned: OwnedLedger,
-    lost: DataFile,
-    settings: Callable[[str], TaskSettings],
-    now_ms: int,
-    bounds: EventBounds | None,
-) -> tuple[DataFile, ...]:
-    """Dump the lost file's records again and return the staged files that hold exactly those; the caller commits them.
-
-    `bounds` must be the bounds of the epoch that read the records, so that the same rows are written and refused.
-    `settings` returns a task's settings for a table. Files of other buckets that the task has to write are orphans, which
-    the next start deletes. Raises ManualActionRequired if Kafka no longer has all of the records,
-    or if the table's location has changed: a Hive partition has one location, so readers would not see the new file.
-    """
-    from kafka2hive.task import run_task
-    from kafka2hive.task.fetch.consumer import forget_consumer
-
-    table = owned.paths.table
-    task_settings = settings(table)
-    _refuse_place(owned, lost, task_settings.tables[table].location)
-    bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
-    task = TableTask(
-        table=table,
-        ledger_id=owned.state.ledger_id,
-        generation=owned.generation.number,
-        epoch=owned.next_epoch,
-        planned_at_ms=now_ms,
-        ranges=lost.ranges,
-        only_bucket=bucket,
-        bounds=bounds,
-    )
-    try:
-        (manifest,) = run_task(TaskPlan(0, (task,)), task_settings)
-    finally:
-        forget_consumer(task_settings.kafka)  # workers keep it for their next task
-    if manifest.failure is not None:
-        raise ManualActionRequired(
-            manifest.failure.code, f"{lost.final}: {manifest.failure.message}", _REMEDY
-        )
-    files = tuple(
-        f
-        for f in manifest.files
-        if f.kind is lost.kind and (f.kind is FileKind.DEAD_LETTER or f.hive_partition.path == bucket)
-    )
-    rows = sum(f.rows for f in files)
-    if rows != lost.rows:
-        raise ManualActionRequired(
-            "refetch.rows",
-            f"{lost.final} held {counted(lost.rows, 'row')} of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
-            _REMEDY,
-        )
-    if not _is_early(lost):
-        return files
-    place, directory = lost.hive_partition, parent(lost.final)
-    return tuple(replace(f, hive_partition=place, final=join(directory, base_name(f.final))) for f in files)
-
-
-def _refuse_place(owned: OwnedLedger, lost: DataFile, location: str) -> None:
-    """Raise ManualActionRequired if readers would not see a new file at the place of the lost one.
-
-    `location` is the table's location in the map.
-    """
-    partition = lost.hive_partition
-    if lost.kind is FileKind.COMPACTED:
-        raise ManualActionRequired(
-            "refetch.compacted",
-            f"{lost.final} was compacted from the files at the partition's early place, so it has no offsets to read again",
-            "restore the file from a backup; until they are deleted, the early files in"
-            f" {early_place(location, partition.path)} have the same rows",
-        )
-    home = join(location, partition.path)
-    if _is_early(lost) and all(each.partition != partition for each in owned.state.early):
-        raise ManualActionRequired(
-            "refetch.compacted",
-            f"{lost.final} was compacted: its rows are in {home}",
-            f"nothing needs to be done for readers; `--accept-loss '{lost.final}'` records that the file is gone",
-        )
-    directory = early_place(location, partition.path) if _is_early(lost) else home
-    if lost.kind is FileKind.DATA and not same_location(partition.location, directory):
-        raise ManualActionRequired(
-            "refetch.location",
-            f"{lost.final} is not in {location}, which is now the location of {owned.paths.table} in the map: readers of its"
-            " partition would not see a new file there",
-            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, repeat"
-            " `--refetch`, then change it",
-        )
-
-
-def _is_early(file: DataFile) -> bool:
-    return is_early_place(file.hive_partition.location, file.hive_partition.path)

@@ -109,7 +109,8 @@ def _reset(
         require_table(wiring, request.table, tables)
         try:
             ownership = wiring.ownership_check(
-                take_over=request.take_over, is_stopped=stopped_by_its_run(wiring)
+                take_over=request.take_over or request.plan_only,  # a plan fences nobody
+                is_stopped=stopped_by_its_run(wiring),
             )
             view = ownership.check_owner(paths, None)
         except NoLedger:
@@ -150,9 +151,9 @@ def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequi
     owned = take_over(
         ports=ports,
         paths=view.paths,
-        owner=wiring.owners.new_name(),
+        owner=wiring.command_owners.new_name(),
         checked=view.generation,
-        own_names=wiring.owners,
+        own_names=wiring.command_owners,
     )
     claim_location(ports, record.location, owned.state)
     left_pending = None

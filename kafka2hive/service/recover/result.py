@@ -10,8 +10,9 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.recover.lost_files import PlannedRepair
 from kafka2hive.service.recover.rebuild import RebuiltLedger
-from kafka2hive.service.tables.start_preview import PendingFiles
+from kafka2hive.service.start.preview import PendingFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class RecoveredTable:
     `repaired`, `gaps` and `forgotten`: the accepted losses, gaps and forgotten registrations that this call recorded.
     `resumes_at`: the positions (end = next offset) at which the next run resumes. DONE with an `error` means that the
     table was rolled forward, but Hive refuses its partitions. ORDERED means that the table's live run got an order to do it.
+    `lost`: with `--plan`, the lost files of finalised epochs; only a repair that names them does something about them.
     """
 
     table: str
@@ -93,6 +95,7 @@ class RecoveredTable:
     rebuilt: RebuiltLedger | None = None
     forgotten: tuple[HivePartition, ...] = ()
     relocated: Relocation | None = None
+    lost: tuple[PlannedRepair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

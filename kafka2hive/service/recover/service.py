@@ -4,15 +4,17 @@ It needs no Spark and no JVM. Only `--refetch` imports pyarrow, because it decod
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 
+from kafka2hive.config.rules.service import filesystem_of
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.history import BoundsSearch, final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.repair.compacted import DamagedUnit
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     ConfigError,
@@ -20,10 +22,13 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.service.hive.schemas import MapTables
+from kafka2hive.service.recover.compacted import UnitSources, rewrite_unit
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import order_to_forget, refuse_unknown_registrations
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
-from kafka2hive.service.recover.repair import Repairs, refetch_file
+from kafka2hive.service.recover.refetch import refetch_file
+from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import (
     RecoveredTable,
     RecoverRequest,
@@ -31,9 +36,10 @@ from kafka2hive.service.recover.result import (
     Recovery,
     failed_table,
 )
-from kafka2hive.service.recover.table import Register, planned_table, recover_table
+from kafka2hive.service.recover.table import planned_table, recover_table, with_registrations
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
-from kafka2hive.service.tables.hive_schemas import MapTables
+from kafka2hive.service.start.preview import StartPreview, look_at_kafka
+from kafka2hive.service.start.takeover import Register, TablesInHive
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     apart,
@@ -45,9 +51,7 @@ from kafka2hive.service.tables.ledgers import (
     vanished_ledgers,
 )
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
-from kafka2hive.service.tables.routes import routed_by_ledgers
-from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
-from kafka2hive.service.tables.takeover import TablesInHive
+from kafka2hive.service.topics.routes import routed_by_ledgers
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -65,8 +69,12 @@ def recover(
     kafka: Kafka | None = None,
     *,
     announce: Callable[[], None] = lambda: None,
+    release: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
-    """Recover every ledger of the map's service. `register` and `announce`: see recover_table.
+    """Recover every ledger of the map's service. `announce`: see recover_table.
+
+    When all tables are recovered, `release` ends this process's heartbeat, and only then the pending partitions are registered:
+    that may take minutes, and a run that starts meanwhile does not wait.
 
     Only `--plan` asks `kafka`, for the STOP that a run would meet; if it is None, positions are not compared with Kafka.
     A table named in `request.tables` may belong to another service. Unknown tables, files and topics in the request are
@@ -88,6 +96,7 @@ def recover(
     _refuse_unknown_places(wiring, request, selected, repairs)
     ownership = wiring.ownership_check(take_over=request.take_over, is_stopped=stopped_by_its_run(wiring))
     planned: list[View] = []
+    owned: dict[str, OwnedLedger] = {}
 
     def work(view: View) -> list[RecoveredTable]:
         if view.state.service != wiring.map.service and view.paths.table not in request.tables:
@@ -95,19 +104,21 @@ def recover(
         if request.plan_only:
             planned.append(view)
             return []
-        return [
-            recover_table(
-                wiring=wiring,
-                view=view,
-                request=request,
-                ownership=ownership,
-                register=register,
-                repairs=repairs,
-                announce=announce,
-            )
-        ]
+        table, owned[view.paths.table] = recover_table(
+            wiring=wiring,
+            view=view,
+            request=request,
+            ownership=ownership,
+            register=register,
+            repairs=repairs,
+            announce=announce,
+        )
+        return [table]
 
-    results, errors = apart(each_ledger(wiring, selected, work))
+    with wiring.progress.work("recover", tables=len(selected)) as advance:
+        results, errors = apart(each_ledger(wiring, selected, work, advance))
+    release()
+    results = list(_register_each(wiring, results, owned, register))
     kafka_error = None
     if planned:
         plans, kafka_error = _plans(
@@ -120,6 +131,19 @@ def recover(
         failed_table(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, tables))
     )
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), kafka_error)
+
+
+def _register_each(
+    wiring: Wiring,
+    results: Sequence[RecoveredTable],
+    owned: Mapping[str, OwnedLedger],
+    register: Register,
+) -> Iterator[RecoveredTable]:
+    with wiring.progress.work("register partitions in Hive", tables=len(results)) as advance:
+        for table in results:
+            ledger = owned.get(table.table)
+            yield with_registrations(wiring.ports, table, ledger, register) if ledger else table
+            advance(tables=1)
 
 
 def _plans(
@@ -136,11 +160,18 @@ def _plans(
         _acceptances=request.accept_gap,
         _accept_location=request.accept_location,
     )
-    known = repairs if look.logs else None
     plans = (
         attempt(
             view.paths.table,
-            partial(planned_table, wiring=wiring, view=view, starts=starts, request=request, repairs=known),
+            partial(
+                planned_table,
+                wiring=wiring,
+                view=view,
+                starts=starts,
+                request=request,
+                repairs=repairs,
+                knows_kafka=look.logs is not None,
+            ),
         )
         for view in views
     )
@@ -167,26 +198,46 @@ def _refuse_unknown_places(
         log.debug("files, topics and registrations in the request are not checked: %s", trouble)
 
 
+def _with_file_system(request: RecoverRequest, file_system: str) -> RecoverRequest:
+    """Return the request with full addresses of files; a path without a scheme is on the map's storage."""
+
+    def full(paths: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{file_system}{path}" if path.startswith("/") else path for path in paths)
+
+    return replace(request, accept_loss=full(request.accept_loss), refetch=full(request.refetch))
+
+
 def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
     """Recover the map's service; a live run gets an order if that suffices.
 
     Raises ServiceUnavailable if the file system does not answer.
     """
+    request = _with_file_system(request, filesystem_of(wiring.map.storage.uri))
     if (ordered := order_to_forget(wiring, request)) is not None:
         return ordered
     with RepairHeartbeat(wiring) as heartbeat:
         if request.rebuild is not None:
             return rebuild_and_recover(
-                wiring, request, request.rebuild, wiring.kafka, announce=heartbeat.begin
+                wiring,
+                request,
+                request.rebuild,
+                wiring.kafka,
+                announce=heartbeat.begin,
+                release=heartbeat.end,
             )
-        return _recover(wiring, request, heartbeat.begin)
+        return _recover(wiring, request, heartbeat.begin, heartbeat.end)
 
 
-def _recover(wiring: Wiring, request: RecoverRequest, announce: Callable[[], None]) -> RecoverResult:
+def _recover(
+    wiring: Wiring, request: RecoverRequest, announce: Callable[[], None], release: Callable[[], None]
+) -> RecoverResult:
     in_hive = TablesInHive(wiring, "recover")
     kafka = wiring.kafka(PLAN_SECONDS) if request.plan_only else None
     repairs = Repairs(
-        wiring, wiring.kafka if kafka is None else lambda: kafka, partial(_refetch, wiring, in_hive.tables)
+        wiring,
+        wiring.kafka if kafka is None else lambda: kafka,
+        refetch=partial(_refetch, wiring, in_hive.tables),
+        rewrite=partial(_rewrite, wiring, in_hive.tables),
     )
     return recover(
         wiring=wiring,
@@ -195,6 +246,7 @@ def _recover(wiring: Wiring, request: RecoverRequest, announce: Callable[[], Non
         repairs=repairs,
         kafka=kafka,
         announce=announce,
+        release=release,
     )
 
 
@@ -205,6 +257,7 @@ def rebuild_and_recover(
     kafka: Callable[[], Kafka],
     *,
     announce: Callable[[], None] = lambda: None,
+    release: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
     """Rebuild a table's ledger, set the consumer group back to its positions if the map has a group, and recover the table.
 
@@ -244,7 +297,7 @@ def rebuild_and_recover(
     set_back_after_rebuild(ConsumerGroup(wiring, kafka()), table, newest.positions)
     recovery = RecoverRequest(take_over=request.take_over, tables=(table,))
     return RecoverResult(
-        tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, recovery, announce).tables)
+        tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, recovery, announce, release).tables)
     )
 
 
@@ -259,4 +312,19 @@ def _refetch(wiring: Wiring, tables: MapTables, owned: OwnedLedger, lost: DataFi
     bounds = search.bounds.get(lost.final)
     return refetch_file(
         owned=owned, lost=lost, settings=tables.settings, now_ms=ports.clock.epoch_ms(), bounds=bounds
+    )
+
+
+def _rewrite(
+    wiring: Wiring, tables: MapTables, owned: OwnedLedger, unit: DamagedUnit, sources: UnitSources
+) -> tuple[DataFile, ...]:
+    """Write the rows of a compaction unit's lost files again."""
+    ports = wiring.ports
+    return rewrite_unit(
+        files=ports.files,
+        owned=owned,
+        unit=unit,
+        sources=sources,
+        settings=tables.settings,
+        now_ms=ports.clock.epoch_ms(),
     )

@@ -7,23 +7,20 @@ from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import StartRequest, StartResult, start
-from kafka2hive.model.errors import ConfigError, ManualActionRequired
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired
 from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.recover.forget import ForgetPlan, forget
 from kafka2hive.service.recover.repair import Repairs, remedies
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, Recovery, Relocation
-from kafka2hive.service.tables.routes import routed_by_ledgers
-from kafka2hive.service.tables.start_preview import StartPreview
-from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.start.preview import StartPreview
+from kafka2hive.service.start.takeover import Register, RegistrationOutcome, register_released
+from kafka2hive.service.topics.routes import routed_by_ledgers
 from kafka2hive.service.wiring import Wiring
-
-Register = Callable[[frozenset[HivePartition]], RegistrationOutcome]
-"""Registers Hive partitions now."""
 
 
 def recover_table(
@@ -35,8 +32,10 @@ def recover_table(
     repairs: Repairs,
     *,
     announce: Callable[[], None] = lambda: None,
-) -> RecoveredTable:
-    """Recover a table in five steps: take over, roll forward, record repairs, register with Hive, accept a new location.
+) -> tuple[RecoveredTable, OwnedLedger]:
+    """Recover a table in five steps: take over, roll forward, record repairs, give registrations up, accept a new location.
+
+    `register` is asked only about registrations to give up. The caller registers the others when it has released the table.
 
     `announce` is called before each take-over, once its checks have passed: from then on this process must have a heartbeat.
 
@@ -63,15 +62,16 @@ def recover_table(
         StartRequest(
             view.paths,
             check=ownership.taking_over(view.paths, None, announce),
-            owners=wiring.owners,
+            owners=wiring.command_owners,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,
         ),
     )
     owned = started.owned
     if repair.losses or repair.gaps or repair.positions:
+        repair = replace(repair, withdrawn=repairs.withdrawn(owned, repair))
         owned = publish(wiring.ports, owned, repair).owned
-    pending = frozenset(owned.state.unregistered)
+    pending = frozenset(p for p in owned.state.unregistered if any(r.names(p) for r in request.forget))
     outcome = register(pending) if pending else RegistrationOutcome()
     registered = pending - outcome.pending
     forgetting = forget(owned, outcome, request.forget, wiring.ports.clock.now())
@@ -80,9 +80,26 @@ def recover_table(
         owned = publish(wiring.ports, owned, update).owned
     if relocation and owned.state.location != relocation.after:
         owned = accept_location(wiring.ports, owned, relocation.after)
+    done = _done(
+        started=started, owned=owned, registered=len(registered), forgetting=forgetting, repair=repair
+    )
+    return replace(done, relocated=relocation), owned
+
+
+def with_registrations(
+    ports: Ports, recovered: RecoveredTable, owned: OwnedLedger, register: Register
+) -> RecoveredTable:
+    """Register what is left pending, and return the result with it. The table must be released."""
+    pending = len(owned.state.unregistered)
+    try:
+        outcome = register_released(ports, owned, register)
+    except Kafka2HiveError as error:
+        return replace(recovered, error=recovered.error or error)
     return replace(
-        _done(started=started, owned=owned, registered=len(registered), forgetting=forgetting, repair=repair),
-        relocated=relocation,
+        recovered,
+        registered=recovered.registered + pending - len(outcome.pending),
+        unregistered=len(outcome.pending),
+        error=recovered.error or outcome.refused,
     )
 
 
@@ -108,15 +125,21 @@ def _done(
 
 
 def planned_table(
-    wiring: Wiring, view: View, starts: StartPreview, request: RecoverRequest, repairs: Repairs | None
+    wiring: Wiring,
+    view: View,
+    starts: StartPreview,
+    request: RecoverRequest,
+    repairs: Repairs,
+    *,
+    knows_kafka: bool,
 ) -> Iterator[RecoveredTable]:
-    """Plan one table for `--plan`; only reads. `repairs` is None if Kafka does not answer: accepted gaps are unknown."""
+    """Plan one table for `--plan`; only reads. If Kafka does not answer, accepted gaps are unknown."""
     outlook = starts.of(view)
     stop = outlook.stop
     accepted = view.paths.table in request.accept_location
     repair = Repair()
     try:
-        if repairs is not None:
+        if knows_kafka:
             repair = repairs.gap_repair(view.state, request.accept_gap)
     except ManualActionRequired as gap_stop:
         stop = stop or gap_stop
@@ -133,6 +156,7 @@ def planned_table(
         resumes_at=tuple(positions[tp] for tp in sorted(positions)),
         error=stop,
         relocated=_relocation(wiring, view.state, request) if accepted else None,
+        lost=repairs.planned_repairs(view),
     )
 
 

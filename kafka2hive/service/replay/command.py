@@ -7,26 +7,27 @@ would fail again, the file stays unchanged. If a live run owns the table, the ru
 
 import datetime
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kafka2hive.config.keys import TableRule
-from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.history import Letters
-from kafka2hive.ledger.inbox import ReplayLetters
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Replay
-from kafka2hive.model.files import DataFile
+from kafka2hive.ledger.inbox import Order, ReplayLetters
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.snapshot.change import Change, Replay
 from kafka2hive.model.offsets import OffsetAccounting
-from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.model.snapshot import ComparedTable, RecordedOrder, ReplayedFile, Snapshot
-from kafka2hive.plan.contract import Refusal, TableManifest, TaskSettings
-from kafka2hive.service.orders.delivery import ANSWER_SECONDS, Note, give_order, here_or_by_order
+from kafka2hive.model.snapshot import ComparedTable, RecordedOrder, RunningReplay
+from kafka2hive.plan.contract import Refusal, TableManifest, TaskPlan, TaskSettings
+from kafka2hive.service.chores.command_owner import CommandOwner
+from kafka2hive.service.orders.delivery import (
+    ANSWER_SECONDS,
+    Note,
+    give_order,
+    here_or_by_order,
+    order_of_user,
+)
 from kafka2hive.service.repair_heartbeat import RepairHeartbeat
+from kafka2hive.service.replay.chore import ReplayChore
 from kafka2hive.service.replay.letter_files import (
-    FileOfLetters,
     ReplayCounts,
     UntouchedFiles,
     account_of,
@@ -34,23 +35,19 @@ from kafka2hive.service.replay.letter_files import (
     rules_digest,
     search_letters,
 )
+from kafka2hive.service.start.takeover import TablesInHive, known_ledger, register_released, take_over
+from kafka2hive.service.tables.ledgers import no_answer_about
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.manifests import refusals_by_count
-from kafka2hive.service.tables.places import with_places
-from kafka2hive.service.tables.takeover import (
-    Announce,
-    RegistrationOutcome,
-    TablesInHive,
-    known_ledger,
-    take_over,
-)
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.task.letter_replay import stage_letters, try_letters
-from kafka2hive.task.part import TablePart
+from kafka2hive.storage.port import FileSystem, StorageError
+from kafka2hive.task.fetch.consumer import process_consumer
+from kafka2hive.task.letter_replay import LettersTask, try_letters
+from kafka2hive.task.part import TablePart, task_environment
 from kafka2hive.task.run import rare_garbage_collection
 
-_EPOCH_FILES, _EPOCH_LETTERS = 50, 200_000
-"""The limits of one epoch: the most files, and the number of letters after which no further file is added."""
+_EPOCH_FILES = 50
+"""The most files of one epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,16 +112,18 @@ def replay_service(
     settings = in_hive.tables.settings(request.table)
     rule = in_hive.tables.by_name[request.table].rule
     if request.plan_only:
-        replay = _Replay(wiring=wiring, request=request, settings=settings, rule=rule, paths=paths)
-        view = look(wiring.ports.files, paths)
-        replay.plan(view.state, view.directory, view.newest.pending)
-        return replay.complete_result()
-    order = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
-    return here_or_by_order(
-        partial(_replay_here, wiring, request, in_hive, settings),
-        lambda: result_of_order(give_order(wiring, request.table, order, seconds=seconds, note=note).record),
-        note,
-    )
+        return _plan(wiring, request, settings, look(wiring.ports.files, paths))
+    instruction = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
+    order = order_of_user(wiring, request.table, instruction)
+
+    def by_order() -> ReplayResult:
+        answer = give_order(wiring, request.table, instruction, seconds=seconds, note=note)
+        return result_of_order(answer.record)
+
+    def here() -> ReplayResult:
+        return _replay_here(wiring=wiring, request=request, in_hive=in_hive, settings=settings, order=order)
+
+    return here_or_by_order(here, by_order, note)
 
 
 def result_of_order(record: RecordedOrder) -> ReplayResult:
@@ -142,130 +141,117 @@ def result_of_order(record: RecordedOrder) -> ReplayResult:
 
 
 def _replay_here(
-    wiring: Wiring, request: ReplayRequest, in_hive: TablesInHive, settings: TaskSettings
+    wiring: Wiring, request: ReplayRequest, in_hive: TablesInHive, settings: TaskSettings, order: Order
 ) -> ReplayResult:
-    """Take the table over and replay its letters in this process. Raises OwnedByLiveRun before it changes anything."""
-    rule = in_hive.tables.by_name[request.table].rule
-    replay = _Replay(
-        wiring=wiring, request=request, settings=settings, rule=rule, paths=wiring.paths(request.table)
-    )
+    """Take the table over and carry the order out in this process; then release it, and register its partitions.
+
+    Raises OwnedByLiveRun before it changes anything.
+    """
+    rule, result = in_hive.tables.by_name[request.table].rule, ReplayResult()
+    ownership = wiring.ownership_check(take_over=request.take_over, is_stopped=stopped_by_its_run(wiring))
+    compare = _HiveComparison(in_hive, (request.table, settings.dead_letter_table))
     with RepairHeartbeat(wiring) as heartbeat:
-        owned = replay.take_over(heartbeat.begin)
-        owned = replay.publish_all(owned, in_hive.compare)
-        pending = frozenset(owned.state.unregistered) if replay.result.epochs else frozenset()
-        outcome = in_hive.register(pending) if pending else RegistrationOutcome()
-        if outcome.pending != pending:
-            update = RegistrationUpdate(registered=pending - outcome.pending)
-            publish(wiring.ports, owned, update)
-        replay.result.unregistered = len(outcome.pending)
-    return replay.complete_result()
+        owned = take_over(
+            wiring, wiring.paths(request.table), rule.location, ownership, announce=heartbeat.begin
+        )
+        owner = CommandOwner(wiring.ports, rule, owned, compare.prepare)
+        _carry_out(wiring=wiring, owner=owner, order=order, settings=settings, result=result)
+    if result.epochs:
+        ledger = owner.table.owned.ledger
+        result.unregistered = len(register_released(wiring.ports, ledger, in_hive.register).pending)
+    return result
+
+
+def _carry_out(
+    wiring: Wiring, owner: CommandOwner, order: Order, settings: TaskSettings, result: ReplayResult
+) -> None:
+    """Let the chore of a run carry the order out; this process does what Spark's tasks do, one epoch per batch."""
+    table, files = owner.table, wiring.ports.files
+    chore = ReplayChore(wiring, owner, once=True, listeners=[_ReplayReport(result)])
+    chore.begin(table, [order], frozenset())
+    with wiring.progress.work(f"search for dead letters of {table.name}"):
+        chore.step(is_idle=True)
+    name = f"replay dead letters of {table.name}"
+    with wiring.progress.work(name, files=chore.files_left(table.name)) as advance:
+        while not chore.ended():
+            manifests = list[TableManifest]()
+            for plan in chore.tasks_with((), _EPOCH_FILES):
+                manifests += _run_here(plan, settings, files)
+                advance(files=1, letters=sum(m.chosen for m in manifests[-1:]))
+            result.manifests += [manifest for manifest in manifests if manifest.chosen]
+            before = table.owned.state.epoch
+            chore.publish(table, manifests)
+            if table.owned.state.epoch != before:
+                result.epochs.append(table.owned.state.epoch)
+            chore.step(is_idle=True)
+
+
+def _run_here(plan: TaskPlan, settings: TaskSettings, files: FileSystem) -> list[TableManifest]:
+    """Return what a worker's task of this plan returns. A crash leaves orphans."""
+    consumer = partial(process_consumer, settings.kafka)  # letters are read from files, so it is never called
+    with rare_garbage_collection():
+        return list(LettersTask(plan, task_environment(settings, files, consumer, lambda: None)).outputs())
 
 
 @dataclass(slots=True)
-class _Replay:
-    """The replay of one table by this process. Each decoded file is added to `result`."""
+class _ReplayReport:
+    """Writes what the chore says into the result."""
 
-    wiring: Wiring
-    request: ReplayRequest
-    settings: TaskSettings
-    rule: TableRule
-    paths: LedgerPaths
-    result: ReplayResult = field(default_factory=ReplayResult)
-    untouched: UntouchedFiles = field(default_factory=UntouchedFiles)
+    result: ReplayResult
 
-    def complete_result(self) -> ReplayResult:
-        self.result.unchanged = self.untouched.files
-        self.result.unchanged_letters = self.untouched.letters
-        self.result.not_read = self.untouched.not_read
-        self.result.not_read_files = len(self.untouched.not_read)
-        return self.result
+    def interrupted(self, table: str, error: StorageError) -> None:
+        raise no_answer_about(table, error) from error
 
-    def take_over(self, announce: Announce) -> OwnedLedger:
-        wiring, location = self.wiring, self.settings.tables[self.request.table].location
-        ownership = wiring.ownership_check(
-            take_over=self.request.take_over, is_stopped=stopped_by_its_run(wiring)
-        )
-        return take_over(wiring, self.paths, location, ownership, announce=announce)
+    def ended(self, table: str, done: RunningReplay, untouched: UntouchedFiles) -> None:
+        self.result.files, self.result.account = done.files, done.account
+        _note_untouched(self.result, untouched)
 
-    def plan(self, state: Snapshot, directory: str, pending: bool) -> None:
-        """Decode all letters without writing. Files of a pending epoch are left out, because they may not be visible yet."""
-        for letter_file in self._letter_files(state, directory):
-            if not (pending and letter_file.file in state.files):
-                self._try_letters(letter_file, state)
 
-    def publish_all(
-        self, owned: OwnedLedger, compare: Callable[[Sequence[str]], tuple[ComparedTable, ...]]
-    ) -> OwnedLedger:
-        """Replay all files, in one epoch per batch. Hive's tables are compared with the map before the first commit."""
-        compared: tuple[ComparedTable, ...] | None = None
-        for batch in self._batches(self._letter_files(owned.state, owned.directory), owned.state):
-            if compared is None:
-                compared = compare((self.request.table, self.settings.dead_letter_table))
-            change = self._change(owned, batch, compared)
-            owned = publish(self.wiring.ports, owned, change).owned
-            self.result.epochs.append(owned.state.epoch)
-        return owned
+@dataclass(slots=True)
+class _HiveComparison:
+    """Compares Hive's `tables` with the map before the first commit, and the partitions of new files before each."""
 
-    def _letter_files(self, state: Snapshot, directory: str) -> list[FileOfLetters]:
-        """Return the files of letters, the oldest first."""
-        search = search_letters(self.wiring.ports.files, self.paths, directory, Letters(state, state.epoch))
+    in_hive: TablesInHive
+    tables: tuple[str, ...]
+    compared: tuple[ComparedTable, ...] | None = None
+
+    def prepare(self, change: Change) -> Change:
+        """Return the change as this command commits it: with the comparison, and without the progress of an order."""
+        assert isinstance(change, Replay)
+        if self.compared is None:
+            self.compared = self.in_hive.compare(self.tables)
+        self.in_hive.compare_partitions({file.hive_partition for file in change.files})
+        return replace(change, compared=self.compared, running=None)
+
+
+def _note_untouched(result: ReplayResult, untouched: UntouchedFiles) -> None:
+    result.unchanged, result.unchanged_letters = untouched.files, untouched.letters
+    result.not_read, result.not_read_files = untouched.not_read, len(untouched.not_read)
+
+
+def _plan(wiring: Wiring, request: ReplayRequest, settings: TaskSettings, view: View) -> ReplayResult:
+    """Decode all letters without writing, and count. Files of a pending epoch are left out: they may not be visible yet."""
+    result, untouched, state, pending = ReplayResult(), UntouchedFiles(), view.state, view.newest.pending
+    search = search_letters(wiring.ports.files, view.paths, view.directory, Letters(state, state.epoch))
+    with wiring.progress.work(f"search for dead letters of {request.table}"):
         (letters,) = deque(search, maxlen=1)
-        return oldest_first(letters)
-
-    def _batches(self, files: Iterable[FileOfLetters], state: Snapshot) -> Iterator[list[FileOfLetters]]:
-        """Yield the files to replay, one batch per epoch. Files whose letters all fail again are left out."""
-        batch: list[FileOfLetters] = []
-        for letter_file in files:
-            if not self._try_letters(letter_file, state):
-                continue
-            batch.append(letter_file)
-            if (
-                len(batch) == _EPOCH_FILES
-                or sum(letter_file.file.rows for letter_file in batch) >= _EPOCH_LETTERS
-            ):
-                yield batch
-                batch = []
-        if batch:
-            yield batch
-
-    def _try_letters(self, letter_file: FileOfLetters, state: Snapshot) -> bool:
-        """Decode the letters of one file without writing, and add the counts. Return whether the file must be replaced."""
-        with rare_garbage_collection():
-            manifest = try_letters(self._part(0, letter_file, state, None), self.wiring.ports.files)
-        if manifest.chosen:
-            self.result.manifests.append(manifest)
-        if self.untouched.note(letter_file.file, manifest):
-            return False
-        self.result.files += 1
-        self.result.account += account_of(letter_file.file, manifest)
-        return True
-
-    def _change(
-        self, owned: OwnedLedger, batch: Sequence[FileOfLetters], compared: tuple[ComparedTable, ...]
-    ) -> Replay:
-        """Decode the files' letters and stage the results. Return the change for the next epoch. A crash leaves orphans."""
-        files: list[DataFile] = []
-        replayed: list[ReplayedFile] = []
-        for task, letter_file in enumerate(batch):
+    chosen = [each for each in oldest_first(letters) if not (pending and each.file in state.files)]
+    with wiring.progress.work(f"decode dead letters of {request.table}", files=len(chosen)) as advance:
+        for letter_file in chosen:
+            task = letter_file.task(
+                state=state,
+                owned=None,
+                planned_at_ms=wiring.ports.clock.epoch_ms(),
+                reason=request.reason or "",
+                since=request.since_text,
+            )
             with rare_garbage_collection():
-                manifest = stage_letters(
-                    self._part(task, letter_file, owned.state, owned), self.wiring.ports.files
-                )
-            files += manifest.files
-            account = account_of(letter_file.file, manifest)
-            replayed.append(ReplayedFile(path=letter_file.file.final, task=task, account=account))
-        change = Replay(files=tuple(files), replayed=tuple(replayed), compared=compared)
-        return with_places(self.wiring.ports.files, owned.state, self.rule, change)
-
-    def _part(
-        self, index: int, letter_file: FileOfLetters, state: Snapshot, owned: OwnedLedger | None
-    ) -> TablePart:
-        now_ms = self.wiring.ports.clock.epoch_ms()
-        task = letter_file.task(
-            state=state,
-            owned=owned,
-            planned_at_ms=now_ms,
-            reason=self.request.reason or "",
-            since=self.request.since_text,
-        )
-        return TablePart(index=index, task=task, settings=self.settings)
+                manifest = try_letters(TablePart(index=0, task=task, settings=settings), wiring.ports.files)
+            if manifest.chosen:
+                result.manifests.append(manifest)
+            if not untouched.note(letter_file.file, manifest):
+                result.files += 1
+                result.account += account_of(letter_file.file, manifest)
+            advance(files=1, letters=manifest.chosen)
+    _note_untouched(result, untouched)
+    return result

@@ -1,25 +1,30 @@
-"""`kafka2hive retain`: drops expired Hive partitions and deletes their files. The table's service must be stopped."""
+"""`kafka2hive retain` takes a table over, and does once what a run's retention does between its epochs."""
 
-from dataclasses import dataclass, replace
+import logging
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kafka2hive.config.keys import TableRule
-from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.retention import MOST_DROPPED, Retention
-from kafka2hive.ledger.snapshot.change import Expiry
-from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
+from kafka2hive.ledger.retention import MOST_DROPPED, Removal
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import PartitionDropper
-from kafka2hive.service.retention.expired import ExpiredPartition, ExpiredPeriods, success_files
+from kafka2hive.model.metastore import Partitions
+from kafka2hive.model.progress import Advance
+from kafka2hive.service.chores.command_owner import CommandOwner, LooksOfCommand
+from kafka2hive.service.hive.dropped import DropLookResult
+from kafka2hive.service.retention.chore import RetentionChore
+from kafka2hive.service.retention.expired import ExpiredPartition, ExpiredPeriods
+from kafka2hive.service.start.takeover import Announce, TablesInHive, known_ledger, on_ledger, take_over
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     literal_rules,
     no_answer_about,
 )
-from kafka2hive.service.tables.takeover import Announce, TablesInHive, known_ledger, on_ledger, take_over
 from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 _NO_ROOM = f"{MOST_DROPPED} partitions are dropped at a time: repeat the command when their files are deleted"
 
@@ -97,38 +102,76 @@ def _retain(wiring: Wiring, request: RetainRequest, view: View, announce: Announ
         )
     ownership = wiring.ownership_check(take_over=request.take_over)
     owned = take_over(wiring, view.paths, rule.location, ownership, announce=announce)
-    return _drop(wiring, in_hive.metastore, rule, owned)
+    with wiring.progress.work(f"drop expired partitions of {request.table}") as advance:
+        return _drop(wiring=wiring, metastore=in_hive.metastore, rule=rule, owned=owned, advance=advance)
+
+
+@dataclass(slots=True)
+class _RetainReport:
+    """What the chore says of the table."""
+
+    advance: Advance
+    before: str = ""
+    partitions: tuple[ExpiredPartition, ...] = ()
+    cleared: list[HivePartition] = field(default_factory=list)
+    deleted: int = 0
+    foreign: list[str] = field(default_factory=list)
+    errors: list[Kafka2HiveError] = field(default_factory=list)
+    location: str = ""
+
+    def listed(self, table: str, expired: ExpiredPeriods, dropped: frozenset[HivePartition]) -> None:
+        self.before = expired.before_text
+        self.partitions = tuple(
+            each if each.waits or each.partition in dropped else replace(each, waits=_NO_ROOM)
+            for each in expired.partitions
+        )
+        for path, why in expired.unreadable:
+            log.warning("%s: what has expired in %s is not known: %s", table, path, why)
+
+    def not_listed(self, table: str, error: ServiceUnavailable) -> None:
+        self.errors.append(error)
+
+    def removed(self, table: str, removal: Removal) -> None:
+        self.cleared += removal.cleared
+        self.deleted += removal.files
+        self.foreign += removal.foreign
+        self.advance(partitions=len(removal.cleared), files=removal.files)
+        if removal.error is not None:
+            self.errors.append(no_answer_about(self.location, removal.error))
 
 
 def _drop(
-    wiring: Wiring, metastore: PartitionDropper | None, rule: TableRule, owned: OwnedLedger
+    wiring: Wiring, metastore: Partitions | None, rule: TableRule, owned: OwnedLedger, advance: Advance
 ) -> RetainResult:
-    """Record what has expired (E2), drop it from Hive (E3), and delete files whose time is over (E4)."""
-    table = owned.state.table
-
-    def commit(change: Expiry) -> OwnedLedger:
-        return publish(wiring.ports, work.owned, change).owned
-
-    now = wiring.ports.clock.epoch_ms() / 1000
-    work = Retention(wiring.ports, owned, commit, success_files(rule), has_hive=metastore is not None)
-    expired = ExpiredPeriods.of(wiring, rule, owned.state, owned.certified)
-    dropped = work.expire(expired.before_ms, (e.partition for e in expired.partitions if not e.waits), now)
-    looks = () if metastore is None else work.drop(metastore, lambda: wiring.ports.clock.epoch_ms() / 1000)
-    absent = work.never_in_hive.union(*(look.gone for look in looks))
-    deletion = work.delete(absent, now)
-    outages = [look.outage.to_error(f"{table}: {look.outage}") for look in looks if look.outage is not None]
-    failure = None if deletion.error is None else no_answer_about(owned.state.location, deletion.error)
+    """Let the chore of a run do all that it can do now, each look in Hive followed by a step (E2 to E4)."""
+    owner = CommandOwner(wiring.ports, rule, owned)
+    table, outcome = owner.table, _RetainReport(advance, location=owned.state.location)
+    looks = LooksOfCommand(metastore, wiring.ports.clock)
+    chore = RetentionChore(wiring, owner, looks, [outcome])
+    refused = dict[HivePartition, str]()
+    chore.ask(table)
+    is_done = False
+    while not is_done:
+        epoch = table.owned.state.epoch
+        chore.step(is_idle=True)
+        chore.watch(table)
+        answers = looks.look()
+        for answer in answers:
+            chore.note(answer)
+            if isinstance(answer, DropLookResult):
+                refused |= answer.look.refused
+        is_idle = not answers and looks.is_done
+        is_done = is_idle and (table.owned.state.epoch == epoch or not chore.has_work(table))
+    if looks.outage is not None:
+        outcome.errors.insert(0, looks.outage.to_error(f"{table.name}: {looks.outage}"))
     return RetainResult(
-        table=table,
-        expired_before=expired.before_text,
-        partitions=tuple(
-            each if each.waits or each.partition in dropped else replace(each, waits=_NO_ROOM)
-            for each in expired.partitions
-        ),
-        dropping=tuple(each.partition for each in work.owned.state.dropped),
-        cleared=deletion.cleared,
-        deleted=deletion.files,
-        foreign=deletion.foreign,
-        refused=tuple(sorted((home, why) for look in looks for home, why in look.refused.items())),
-        error=next(iter(outages), failure),
+        table=table.name,
+        expired_before=outcome.before,
+        partitions=outcome.partitions,
+        dropping=tuple(each.partition for each in table.owned.state.dropped),
+        cleared=tuple(sorted(outcome.cleared)),
+        deleted=outcome.deleted,
+        foreign=tuple(outcome.foreign),
+        refused=tuple(sorted(refused.items())),
+        error=next(iter(outcome.errors), None),
     )

@@ -1,12 +1,14 @@
 """The expired partitions of a table and of its dead letters, by the map's `retain`: rules E1 and E2 of docs/protocol.md."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_PARTITIONS, dead_letter_ends, dead_letters_of
 from kafka2hive.config.keys import CompletionOptions, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, read_bucket_path
+from kafka2hive.ledger.ports import first_line
 from kafka2hive.ledger.retention import is_own
 from kafka2hive.ledger.snapshot.expiry import NEEDS_HIVE, reasons_to_keep, unknown_to_hive
 from kafka2hive.model.files import HivePartition
@@ -16,7 +18,7 @@ from kafka2hive.model.text import counted, utc_text
 from kafka2hive.service.tables.ledgers import no_answer_about
 from kafka2hive.service.tables.read_through import expired_before
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import FileStatus, StorageError, children
+from kafka2hive.storage.port import FileStatus, StorageError, Unavailable, children
 
 _SLICE = 200
 """How many partitions are listed at a time."""
@@ -42,11 +44,13 @@ class ExpiredPeriods:
     """What has expired by now: periods that ended at or before `before_ms` (milliseconds since 1970; 0: none).
 
     The partitions are in the order in which their periods ended. `more` counts those that may be dropped and were not listed.
+    `unreadable` has the directories that could not be listed, each with the error; what is below them stays.
     """
 
     before_ms: int
     partitions: tuple[ExpiredPartition, ...]
     more: int = 0
+    unreadable: tuple[tuple[str, str], ...] = ()
 
     @property
     def before_text(self) -> str:
@@ -62,7 +66,7 @@ class ExpiredPeriods:
     ) -> "ExpiredPeriods":
         """List the homes of the table's partitions and of those of its dead letters, until `most` of them may be dropped.
 
-        `certified` is as in reasons_to_keep. Raises ServiceUnavailable.
+        `certified` is as in reasons_to_keep. Raises ServiceUnavailable if no directory of a level can be listed.
         """
         before_ms = expired_before(rule, state, wiring.ports.clock.epoch_ms())
         if not before_ms:
@@ -70,16 +74,18 @@ class ExpiredPeriods:
         kept = reasons_to_keep(state, certified, has_hive=wiring.map.hive is not None)
         try:
             places = _places_of_rows(rule, state), _places_of_letters(wiring, state)
-            ended = [each for kind in places for each in _ended(wiring, kind, before_ms)]
+            listing = _Listing(wiring)
+            ended = [each for kind in places for each in _ended(listing, kind, before_ms)]
             expired = [(home, kept.get(home.name, "")) for _, home in sorted(ended)]
             found: list[ExpiredPartition] = []
             while expired and sum(not each.waits for each in found) < most:
                 listed, expired = expired[:_SLICE], expired[_SLICE:]
-                slices = wiring.ports.concurrency.map(partial(_listed, wiring, state), listed)
+                slices = wiring.ports.concurrency.map(partial(_listed, listing, state), listed)
                 found += [each for each in slices if each is not None]
         except StorageError as error:
             raise no_answer_about(state.location, error) from error
-        return ExpiredPeriods(before_ms, tuple(found), sum(not why for _, why in expired))
+        more = sum(not why for _, why in expired)
+        return ExpiredPeriods(before_ms, tuple(found), more, tuple(sorted(listing.unreadable.items())))
 
 
 def success_files(rule: TableRule) -> frozenset[str]:
@@ -112,7 +118,32 @@ def _places_of_letters(wiring: Wiring, state: Snapshot) -> _Places:
     )
 
 
-def _ended(wiring: Wiring, places: _Places, before_ms: int) -> list[tuple[int, HivePartition]]:
+class _Listing:
+    """Lists directories. One that cannot be listed keeps no other from its turn."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.wiring = wiring
+        self.unreadable: dict[str, str] = {}
+
+    def children(self, directory: str) -> tuple[FileStatus, ...]:
+        """Return the children of a directory, () if it cannot be listed."""
+        try:
+            return children(self.wiring.ports.files, directory)
+        except StorageError as error:
+            self.unreadable[directory] = first_line(error)
+            return ()
+
+    def each(self, directories: Sequence[str]) -> list[tuple[FileStatus, ...]]:
+        """List all directories. Raises StorageError if none of them can be listed."""
+        if len(directories) == 1:
+            return [children(self.wiring.ports.files, directories[0])]
+        listings = self.wiring.ports.concurrency.map(self.children, directories)
+        if directories and self.unreadable.keys() >= set(directories):
+            raise Unavailable(directories[0], self.unreadable[directories[0]])
+        return listings
+
+
+def _ended(listing: _Listing, places: _Places, before_ms: int) -> list[tuple[int, HivePartition]]:
     """Return the partitions with a directory whose period ended at or before `before_ms`, each with that end.
 
     Directories that have only later periods below them, or whose level has another name, are not listed. Raises StorageError.
@@ -120,11 +151,10 @@ def _ended(wiring: Wiring, places: _Places, before_ms: int) -> list[tuple[int, H
     location, paths = places.location, [places.root]
     for level in places.levels:
         directories = [f"{location}/{path}" if path else location for path in paths]
-        listings = wiring.ports.concurrency.map(partial(children, wiring.ports.files), directories)
         below = (
             child.path[len(location) + 1 :]
-            for listing in listings
-            for child in listing
+            for present in listing.each(directories)
+            for child in present
             if child.is_directory and child.name.startswith(f"{level}=")
         )
         paths = [path for path in below if places.ends.may_have_ended(path, before_ms)]
@@ -135,10 +165,12 @@ def _ended(wiring: Wiring, places: _Places, before_ms: int) -> list[tuple[int, H
     ]
 
 
-def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str]) -> ExpiredPartition | None:
+def _listed(
+    listing: _Listing, state: Snapshot, expired: tuple[HivePartition, str]
+) -> ExpiredPartition | None:
     """Return an expired partition with its files, None if it has none and no step of dropping it is under way."""
     partition, waits = expired
-    present = children(wiring.ports.files, partition.location)
+    present = listing.children(partition.location)
     data = [
         child
         for child in present
@@ -147,7 +179,7 @@ def _listed(wiring: Wiring, state: Snapshot, expired: tuple[HivePartition, str])
     foreign = [] if waits else [child for child in present if _is_foreign(child, state)]
     if not data and not waits:
         return None
-    if not waits and wiring.map.hive is None and partition not in unknown_to_hive(state):
+    if not waits and listing.wiring.map.hive is None and partition not in unknown_to_hive(state):
         return ExpiredPartition(partition, len(data), sum(child.length for child in data), NEEDS_HIVE)
     if foreign:
         waits = (

@@ -1,40 +1,49 @@
 """Build the parts of a run, except Spark. They are built once, before anything is read or changed."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
+from kafka2hive.model.metastore import Hive
 from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
+from kafka2hive.service.hive.schemas import Catalogue
+from kafka2hive.service.hive.table_looks import TableLooks
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import hive_gate
 from kafka2hive.service.run.inbox_watch import InboxWatch
+from kafka2hive.service.run.outages import OutageWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.result import RunRequest
+from kafka2hive.service.run.result import RunListener, RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
-from kafka2hive.service.run.telemetry.lineage import LineageReporter
 from kafka2hive.service.run.telemetry.liveness import Liveness
 from kafka2hive.service.run.telemetry.metrics import EpochWatcher, GroupFollower
+from kafka2hive.service.run.telemetry.probe import (
+    SILENT_SECONDS,
+    Probe,
+    hive_question,
+    kafka_question,
+    registry_question,
+)
 from kafka2hive.service.run.telemetry.records import (
     ChangedValuesWatch,
     DecoderWatch,
     FutureWatch,
     UnmappedFieldsWatch,
 )
-from kafka2hive.service.tables.hive_schemas import Catalogue
-from kafka2hive.service.tables.kafka_view import KafkaView
-from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.start.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.never_filled import ColumnWatch
-from kafka2hive.service.tables.outages import OutageWatch
-from kafka2hive.service.tables.registrar import NoRegistrar, Registrar
 from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.topics.kafka_view import KafkaView
 from kafka2hive.service.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParts:
-    """The parts of one run. `follower` is None if the map writes no group offsets, `lineage` if it names no lineage server."""
+    """The parts of one run. `follower` is None if the map writes no group offsets."""
 
     kafka: KafkaView
     ownership: OwnershipCheck
@@ -46,13 +55,14 @@ class RunParts:
     unmapped_fields: UnmappedFieldsWatch
     changed_values: ChangedValuesWatch
     follower: GroupFollower | None
-    lineage: LineageReporter | None
+    listeners: Sequence[RunListener]
     liveness: Liveness
+    outages: OutageWatch
+    probes: Mapping[str, Probe]
     decoder: DecoderInUse
 
     def epoch_loop(self, wiring: Wiring, slots: Callable[[], int], once: bool) -> EpochLoop:
         """Build the epoch loop of the run; `slots` and `once` are as in EpochLoop."""
-        outages = OutageWatch(self.metrics, wiring.ports.clock)
         reporter = Reporter(
             epochs=[
                 self.watcher.epoch,
@@ -63,14 +73,13 @@ class RunParts:
                 FutureWatch(),
             ],
             starts=[self.watcher.started],
-            outages=[outages],
             corrections=[self.watcher.locations_corrected],
+            lapses=[self.watcher.registrations_lapsed],
             compactions=[self.watcher.compaction],
         )
         if self.follower is not None:
             reporter.epochs.append(self.follower)
-        if self.lineage is not None:
-            reporter.epochs.append(self.lineage)
+        reporter.epochs.extend(self.listeners)
         return EpochLoop(
             wiring=wiring,
             kafka=self.kafka,
@@ -90,11 +99,12 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
     decoder = decoder_in_use()
     metrics.observe_decoder(decoder.version, is_compiled=decoder.is_compiled)
     kafka, metastore = wiring.kafka(), wiring.hive()
+    view = KafkaView(kafka, wiring.ports.clock)
     catalogue = Catalogue(service_map, metastore, wiring.ports.files)
     ownership = wiring.ownership_check(take_over=request.take_over)
     group = service_map.kafka.committed_group
     return RunParts(
-        kafka=KafkaView(kafka, wiring.ports.clock),
+        kafka=view,
         ownership=ownership,
         owned_tables=OwnedTables(
             _wiring=wiring,
@@ -107,16 +117,42 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         ),
         registrar=NoRegistrar()
         if metastore is None
-        else Registrar(metastore, catalogue.ensure, wiring.background, wiring.ports.clock),
+        else Registrar(
+            metastore=metastore,
+            ensure=catalogue.ensure,
+            background=wiring.background,
+            clock=wiring.ports.clock,
+            tables=TableLooks(catalogue, metastore.session, wiring.ports.clock),
+        ),
         metrics=metrics,
         watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
-        columns=ColumnWatch(metrics),
+        columns=ColumnWatch(metrics, wiring.ports.files),
         unmapped_fields=UnmappedFieldsWatch(metrics, wiring.ports.clock),
         changed_values=ChangedValuesWatch(metrics),
         follower=GroupFollower(kafka, group, wiring.background) if group else None,
-        lineage=None
-        if service_map.lineage is None
-        else LineageReporter(wiring, service_map.lineage, metrics.observe_lineage, once=request.once),
+        listeners=[listen(wiring, metrics, request.once) for listen in request.tools.listeners],
         liveness=Liveness(wiring, wiring.new_owner(), str(decoder), metrics.health),
+        outages=OutageWatch(metrics, wiring.ports.clock),
+        probes=_probes(wiring, view, metastore),
         decoder=decoder,
     )
+
+
+def _probes(wiring: Wiring, kafka: KafkaView, hive: Hive | None) -> dict[str, Probe]:
+    """Return a probe for each system but the storage, which the heartbeats ask."""
+    questions = {"kafka": kafka_question(lambda: wiring.kafka(SILENT_SECONDS))}
+    if hive is not None:
+        questions["hive"] = hive_question(hive)
+    if (registry := wiring.registry()) is not None:
+        questions["registry"] = registry_question(registry)
+    elsewhere = {"kafka": lambda: kafka.answered_at}
+    return {
+        system: Probe(
+            f"{system}-probe",
+            ask,
+            background=wiring.background,
+            clock=wiring.ports.clock,
+            answered_elsewhere=elsewhere.get(system, lambda: -math.inf),
+        )
+        for system, ask in questions.items()
+    }

@@ -14,9 +14,9 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import IMPORTED_START, UNKNOWN_START, Snapshot
 from kafka2hive.plan import TableBacklog
-from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.read_through import event_bounds
 from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.topics.kafka_view import KafkaView
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +33,10 @@ class Backlogs:
     _publish: Publish
     _planned_at: dict[str, float] = field(default_factory=dict, init=False)
     _warned: dict[str, set[str]] = field(default_factory=dict, init=False)
+
+    def forget(self, table: Table) -> None:
+        """Forget when the table was planned last."""
+        self._planned_at.pop(table.name, None)
 
     def ranges_to_read(
         self, table: Table, logs: Logs, born_later: Collection[str], now: str
@@ -152,7 +156,7 @@ def changed_start(table: Table) -> tuple[str, ...]:
         return ()
     return (
         f"the map's start is {start_in_map} now, but the table began with {state.start}: topics with positions resume at their"
-        f" positions; `kafka2hive reset --table {table.name} -c MAP` starts the table over",
+        f" positions; `kafka2hive reset --table {table.name} --move-data -c MAP` starts the table over",
     )
 
 

@@ -15,6 +15,7 @@ from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, N
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.instant import as_datetime, instant_seconds, last_end_over
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parse_partition_path
 from kafka2hive.model.snapshot import OpenPartition
@@ -47,10 +48,10 @@ class Decider:
         assert options is not None
         path = read_bucket_path(rule.bucketing.path)
         self._ends = BucketEnds(path, rule.bucketing.zone) if period_of(path) else None
-        self._policy: CompletionPolicy
+        self._delay = options.delay_seconds
+        self._policy: CompletionPolicy | None = None
         if options.plugin is None:
             self.name = f"{duration_text(options.delay_seconds)} after its end"
-            self._policy = AfterDelay(datetime.timedelta(seconds=options.delay_seconds))
         else:
             self.name = f"plugin {options.plugin.name}"
             context = CompletionContext(
@@ -66,33 +67,33 @@ class Decider:
         """Raises TableError: `plugin.failed`, `plugin.result`."""
         if not partitions:
             return frozenset()
+        if self._policy is None:
+            return frozenset(entry.partition for entry in partitions if self._is_over(entry, through_ms))
         buckets = [self._bucket(entry) for entry in partitions]
-        chosen = self._policy.complete(buckets, _instant(through_ms))
+        chosen = self._policy.complete(buckets, as_datetime(through_ms // 1000))
         return frozenset(entry.partition for entry, yes in zip(partitions, chosen, strict=True) if yes)
+
+    def _is_over(self, entry: OpenPartition, through_ms: int) -> bool:
+        """Return whether a partition is complete by `completion.delay`: so long after its bucket's end.
+
+        If the partition was opened after the bucket's end (by late or old records), the delay begins when it was opened.
+        """
+        end_ms = None if self._ends is None else self._ends.end_ms(entry.partition.path)
+        if end_ms is None:
+            return False
+        end_ms = max(end_ms, instant_seconds(entry.opened_at) * 1000)
+        return end_ms <= last_end_over(through_ms, self._delay, per_second=1000)
 
     def _bucket(self, entry: OpenPartition) -> OpenBucket:
         path = entry.partition.path
         end_ms = None if self._ends is None else self._ends.end_ms(path)
         return OpenBucket(
             values={name: value or None for name, value in parse_partition_path(path)},
-            end=None if end_ms is None else _instant(end_ms),
-            opened_at=datetime.datetime.fromisoformat(entry.opened_at),
+            end=None if end_ms is None else as_datetime(end_ms // 1000),
+            opened_at=as_datetime(instant_seconds(entry.opened_at)),
             files=entry.files,
             rows=entry.rows,
         )
-
-
-class AfterDelay:
-    """The policy of `completion.delay`: a partition is complete this long after its bucket's end.
-
-    If the partition was opened after the bucket's end (by late or old records), the delay begins when it was opened.
-    """
-
-    def __init__(self, delay: datetime.timedelta) -> None:
-        self._delay = delay
-
-    def complete(self, buckets: Sequence[OpenBucket], through: datetime.datetime) -> list[bool]:
-        return [b.end is not None and max(b.end, b.opened_at) + self._delay <= through for b in buckets]
 
 
 class PluginPolicy:
@@ -118,10 +119,6 @@ class PluginPolicy:
                 "correct the plug-in: it must return True or False for each partition; no partition became complete",
             )
         return answers
-
-
-def _instant(ms: int) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(ms // 1000, datetime.UTC)
 
 
 @dataclass(slots=True)
@@ -189,12 +186,18 @@ class CompletionTracker:
         else:
             table.completion = replace(table.completion, asked_at=now)
             complete, policy = self._ask_policy(table, owned, through_ms)
+            if complete and change is None:
+                complete |= self._to_certify_again(table, owned)
         return Completeness(
             through=utc_text(through_ms // 1000),
             complete=complete,
             policy=policy,
             success_file=options.success_file or "",
         )
+
+    def forget(self, table: Table) -> None:
+        """Forget a table's decider; `note_take_over` does the rest."""
+        self._deciders.pop(table.name, None)
 
     def note_take_over(self, table: Table) -> None:
         """Forget the progress of a table that was taken over, because its ledger does not say when Kafka was last looked at."""
@@ -230,7 +233,7 @@ class CompletionTracker:
     def _ask_policy(
         self, table: Table, owned: Owned, through_ms: int
     ) -> tuple[frozenset[HivePartition], str]:
-        unknown = _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()
+        unknown = self._unknown(table, owned)
         candidates = [entry for entry in owned.state.open if entry.partition not in unknown]
         try:
             decider = self._deciders.get(table.name)
@@ -243,6 +246,19 @@ class CompletionTracker:
             return frozenset(), ""
         self._warn(table, _POLICY, "")
         return complete, decider.name
+
+    def _to_certify_again(self, table: Table, owned: Owned) -> frozenset[HivePartition]:
+        """Return the complete partitions without a certificate in place, to be certified again by the next snapshot.
+
+        That snapshot withdraws those certificates (R10). If it only opened the partitions again, they would become complete in
+        a further one: as long as no certificate can be written, an idle table would commit one snapshot after the other.
+        """
+        complete = {entry.partition for entry in owned.state.certificates}
+        return frozenset(complete - owned.ledger.certified - self._unknown(table, owned))
+
+    def _unknown(self, table: Table, owned: Owned) -> frozenset[HivePartition]:
+        """Return the partitions that must be registered in Hive before they can be complete."""
+        return _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()
 
     def _note_awaited(self, table: Table, decider: PartitionDecider, rest: Sequence[OpenPartition]) -> None:
         """Note whether one of the other partitions would be complete if the table were read through now.

@@ -7,30 +7,30 @@ registrar's events.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange, first_ranges
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.text import counted
-from kafka2hive.plan import TableBacklog, plan_epoch
+from kafka2hive.plan import TableBacklog, is_due, plan_epoch
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan
 from kafka2hive.plan.failure_isolation import FailureIsolation
+from kafka2hive.service.chores.chores import ChoreTasks
+from kafka2hive.service.containment import Containment
+from kafka2hive.service.hive.places import with_places
+from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.backlogs import Backlogs, contradicts
-from kafka2hive.service.run.compaction import Compactions
 from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.replay_orders import Replays
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.tables.manifests import check_epoch, judge_manifests
-from kafka2hive.service.tables.outages import systems_away
-from kafka2hive.service.tables.places import with_places
-from kafka2hive.service.tables.registrar import NoRegistrar, Registrar
 from kafka2hive.service.tables.report import EpochReport, Reporter, TableReport
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.service.topics.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -40,26 +40,25 @@ log = logging.getLogger(__name__)
 class InFlightEpoch:
     """The planned epoch that Spark works on, since `began` (monotonic seconds).
 
-    By table, `ranges` has the ranges of all its tasks, and `bounds` the bounds of event time. `replays` names the tables whose
-    tasks decode dead letters.
+    By table, `ranges` has the ranges of all its tasks, and `bounds` the bounds of event time. `chore_tasks` are the tasks that
+    chores have added.
     """
 
     epoch: PlannedEpoch
     began: float
     ranges: Mapping[str, tuple[OffsetRange, ...]]
     bounds: Mapping[str, EventBounds | None]
-    replays: frozenset[str]
+    chore_tasks: ChoreTasks
 
     @staticmethod
-    def begin(epoch: PlannedEpoch, began: float) -> "InFlightEpoch":
+    def begin(epoch: PlannedEpoch, began: float, chore_tasks: ChoreTasks) -> "InFlightEpoch":
         ranges: dict[str, tuple[OffsetRange, ...]] = {}
         bounds: dict[str, EventBounds | None] = {}
         tasks = [task for plan in epoch.tasks for task in plan.tables]
         for task in tasks:
             ranges[task.table] = (*ranges.get(task.table, ()), *task.ranges)
             bounds[task.table] = task.bounds
-        replays = frozenset(task.table for task in tasks if task.replay is not None)
-        return InFlightEpoch(epoch=epoch, began=began, ranges=ranges, bounds=bounds, replays=replays)
+        return InFlightEpoch(epoch=epoch, began=began, ranges=ranges, bounds=bounds, chore_tasks=chore_tasks)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -101,32 +100,46 @@ class EpochLoop:
         self._in_flight: InFlightEpoch | None = None
         self._planned = 0
         self._sql_waits = self._was_idle = False
+        self._silent = frozenset[str]()
+        self.no_plan: ServiceUnavailable | None = None
+        """Why the last try to plan failed; None if it succeeded."""
+        self.silences: Callable[[], Mapping[str, str | None]] = dict
+        """Returns why a system is silent, by system; None if it answers. The run sets it."""
         self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
         self._steps = TableSteps(
-            wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
+            wiring=wiring,
+            owned_tables=owned_tables,
+            registrar=registrar,
+            reporter=reporter,
+            lock=self._lock,
+            once=once,
         )
-        self._replays = Replays(wiring, owned_tables, self._steps, once=once)
-        self.compactions = Compactions(wiring, owned_tables, self._steps, reporter)
+        self.chores = self._steps.chores
         self._backlogs = Backlogs(self._steps.publish)
+        self._steps.guard.forgetters.append(self._backlogs.forget)
+        self._containment = Containment()
         self.settings = self._steps.settings
         """The settings for tasks by table; the loop adds tables when it takes them over."""
 
     def plan(self) -> PlannedEpoch | None:
         """Plan the next epoch; return None if no table is due.
 
-        Raises Fenced, TakeOverLost, OwnedByLiveRun, and with `once` ServiceUnavailable; they end the run, as does a bug.
+        Raises Fenced, TakeOverLost, OwnedByLiveRun, and with `once` ServiceUnavailable; they end the run, as does a bug that
+        belongs to no table.
         """
         with self._lock:
+            if self._waits_for_storage():
+                return None
             try:
                 epoch = self._plan()
                 self._was_idle = epoch is None
             except ServiceUnavailable as error:
                 if self._once is not None:
                     raise
-                self._tell_outages(error)
+                self.no_plan = error
                 return None
-            self._tell_outages(None)
+            self.no_plan = None
             return epoch
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
@@ -144,9 +157,11 @@ class EpochLoop:
             for manifest in manifests:
                 by_table[manifest.table].append(manifest)
 
+            tables = [self._owned_tables.tables[name] for name in in_flight.tables]
             reports = self._steps.map_tables(
-                [self._owned_tables.tables[name] for name in in_flight.tables],
-                lambda table: self._publish(in_flight, table, by_table[table.name]),
+                # a bug may have set a table aside after it was planned; its records are read again
+                [table for table in tables if isinstance(table.ownership, Owned)],
+                lambda table: self._publish_or_clean_up(in_flight, table, by_table[table.name]),
             )
             self._reporter.epoch(
                 EpochReport(
@@ -163,14 +178,19 @@ class EpochLoop:
     def on_failed(self, number: int, reason: str) -> None:
         """Handle an epoch whose job failed as a whole: commit nothing, and isolate the failing table.
 
-        Replays are not isolated: they are tried again alone, and end if they fail then.
+        Tasks of chores are not isolated: the chore tries them again alone.
         """
         with self._lock:
             in_flight = self._finish(number)
             log.error(
                 "the tasks of epoch %d failed, so it is not committed for any table: %s", number, reason
             )
-            if self._replays.failed(in_flight.tables, reason):
+            tables = [self._owned_tables.tables[name] for name in in_flight.tables]
+            self._steps.map_tables(
+                [table for table in tables if isinstance(table.ownership, Owned)],
+                lambda table: self._owned_tables.delete_uncommitted(table, table.owned.ledger),
+            )
+            if self.chores.failed(in_flight.tables, reason):
                 return
             self._isolation = self._isolation.failed(in_flight.tables)
             if self._isolation.everyone_failed():
@@ -194,13 +214,17 @@ class EpochLoop:
         """At the end of a run, commit a snapshot for each table with changed registrations or newly complete partitions.
 
         Tables that were set aside are left out, even if their wait is over; otherwise the run would report them as dumped.
+        A table that Hive no longer refuses since the last plan stays set aside if a run of `--once` has not dumped it.
         """
         with self._lock:
+            asides = [(t, t.aside) for t in self._owned_tables.set_aside_tables()]
             self._steps.apply_registrar_events()
+            for table, aside in asides:
+                if aside is not None and table.aside is None and self._once and self._once.is_behind(table):
+                    self._owned_tables.keep_aside(table, aside)
             serving = [table for table in self._owned_tables.serving() if table.aside is None]
             self._steps.record_registrations(serving, ending=True)
-            self._steps.keep_places()
-            self._steps.drop_expired()
+            self.chores.end()
 
     def start_tables(self, *, with_sql: bool = False) -> None:
         """Start the tables before the first plan.
@@ -211,9 +235,16 @@ class EpochLoop:
             self._sql_waits = not with_sql and any(rule.sql is not None for rule in self._wiring.map.tables)
             self._steps.start_due(with_sql=with_sql)
 
-    def _tell_outages(self, planning: ServiceUnavailable | None) -> None:
-        tables = self._owned_tables.tables.values()
-        self._reporter.outage(systems_away(planning, self._registrar.no_answer, tables), tables)
+    def _waits_for_storage(self) -> bool:
+        """Return whether nothing is planned, because the storage takes no heartbeat: each step would wait for it in vain.
+
+        Tables that an outage of any system has set aside are tried again as soon as it is over.
+        """
+        silent = frozenset(system for system, why in self.silences().items() if why is not None)
+        for system in self._silent - silent:
+            self._owned_tables.end_waits(system)
+        self._silent = silent
+        return "storage" in silent and self._once is None
 
     def _finish(self, number: int) -> InFlightEpoch:
         in_flight, self._in_flight = self._in_flight, None
@@ -231,12 +262,10 @@ class EpochLoop:
             self._steps.start_due(with_sql=with_sql)
             if self._once is None:
                 self._steps.take_up_repaired()
-            self._orders.take(self._owned_tables, self._steps, self._replays, self.compactions)
-            self._steps.drop_expired()  # before the next letters are chosen, because those that have expired are left out
-            ended = [*self._replays.step(was_idle=self._was_idle), *self.compactions.move()]
+            self._orders.take(self._steps, self.chores)
+            ended = self.chores.step(is_idle=self._was_idle)
             for order in ended:
                 self._orders.done(order)
-            self._steps.keep_places()
             self._owned_tables.refresh(topics)  # a ledger that was read just now may name additional topics
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)
@@ -245,7 +274,8 @@ class EpochLoop:
             if epoch is None and ended:
                 continue  # the next order may be for a table whose last one has ended
             self._record(backlogs)
-            self.compactions.assign_units(backlogs, {} if self._in_flight is None else self._in_flight.ranges)
+            self._end_trials(backlogs)
+            self.chores.begin_jobs(backlogs, {} if self._in_flight is None else self._in_flight.ranges)
             if epoch is not None:
                 return epoch
             self._steps.look_for_fence()
@@ -257,13 +287,25 @@ class EpochLoop:
     def _record(self, backlogs: Sequence[TableBacklog]) -> None:
         """Record registrations and complete partitions of the tables that are not in an epoch under way.
 
-        A table whose wait ended after the look at Kafka is left out, because its backlog is not known.
+        A table whose wait ended after the look at Kafka is left out, because its backlog is not known. So is a table that was
+        set aside since.
         """
         busy = () if self._in_flight is None else self._in_flight.tables
-        others = [backlog for backlog in backlogs if backlog.table not in busy]
+        serving = {table.name for table in self._owned_tables.serving()}
+        others = [b for b in backlogs if b.table not in busy and b.table in serving]
         idle = [self._owned_tables.tables[backlog.table] for backlog in others if not backlog.records]
         waiting = [self._owned_tables.tables[backlog.table] for backlog in others if backlog.records]
         self._steps.record_idle(idle, waiting, is_busy=bool(busy))
+
+    def _end_trials(self, backlogs: Sequence[TableBacklog]) -> None:
+        """Let tables serve again that had failed, if their wait is over and all steps of this round but an epoch succeeded.
+
+        A table that is due for an epoch stays on trial until it has published, because the epoch may be what fails.
+        """
+        is_once = self._once is not None
+        idle = {b.table for b in backlogs if not (b.records if is_once else is_due(b))}
+        tables = [t for t in self._owned_tables.serving() if t.is_on_trial and t.name in idle]
+        self._steps.map_tables(tables, self._owned_tables.end_trial)
 
     def _next_try(self, once: OnceTarget, round_began: float) -> float | None:
         """Return when to look again for records that were left out; None if all are dumped or were tried often enough.
@@ -283,10 +325,10 @@ class EpochLoop:
         """Compare Kafka with the ledger of each table that serves."""
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
-        looked_at = {table.name for table in tables}
-        others = (table for name, table in self._owned_tables.tables.items() if name not in looked_at)
-        self._transactions.update(tables, kafka_offsets, others)
-        offsets_of = self._reliable_offsets(tables, kafka_offsets)
+        self._note_transactions(tables, kafka_offsets)
+        held = [table for table in tables if isinstance(table.ownership, Owned)]
+        offsets_of = self._reliable_offsets(held, kafka_offsets)
+        tables = [table for table in tables if table.name in offsets_of]
         if self._once is not None:
             self._once.note(tables, kafka_offsets)
         target = None if self._once is None else self._once.ends
@@ -306,64 +348,108 @@ class EpochLoop:
         self._backlogs.count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
         return self._steps.map_tables(tables, read)
 
+    def _note_transactions(self, tables: Sequence[Table], seen: KafkaOffsets) -> None:
+        self._transactions.update(seen.logs)
+        looked_at = {table.name for table in tables}
+        for table in self._owned_tables.tables.values():
+            logs = seen.logs if table.name in looked_at else None
+            self._steps.guard.attempt(table, partial(self._transactions.show, logs=logs))
+
     def _reliable_offsets(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
         """Return the offsets for each table: `seen`, or a new look if `seen` contradicts the ledger, since it may be old."""
-        doubtful = [table for table in tables if contradicts(table, seen.of(table.name))]
-        newer = (
-            dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))
-            if doubtful
-            else {}
-        )
-        return {table.name: newer.get(table.name, seen) for table in tables}
+        offsets: dict[str, KafkaOffsets] = {}
+        doubtful: list[Table] = []
+        for table in tables:
+            for doubt in self._steps.guard.attempt(table, lambda t: contradicts(t, seen.of(t.name))):
+                offsets[table.name] = seen
+                doubtful += [table] if doubt else []
+        if doubtful:
+            offsets |= dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))
+        return offsets
 
     def _plan_due(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._isolation.next_only()
         slots = self._count_slots(backlogs)
-        plans = self._replays.lone_batch(slots) if only is None else ()
-        if plans:
-            return self._begin(plans)
-        later = self._replays.tables_with_turn() if only is None else frozenset[str]()
-        plans = plan_epoch(
-            [backlog for backlog in backlogs if backlog.table not in later],
-            self._wiring.map.limits,
-            slots,
-            self._clock.epoch_ms(),
-            drain=self._once is not None,
-            only_tables=only,
+        extra = self.chores.lone_tasks(slots) if only is None else ChoreTasks()
+        if extra.plans:
+            return self._begin((), extra)
+        later = self.chores.tables_with_turn() if only is None else frozenset[str]()
+        plans = self._plan_records(
+            [backlog for backlog in backlogs if backlog.table not in later], slots, only
         )
         if only is None:
-            plans += self._replays.batches_with(plans, slots)
-        if not plans:
+            extra = self.chores.tasks_with(plans, slots)
+        if not plans and not extra.plans:
             if only is None:
                 return None
             # the suspected tables have no records; to return None now would make a `once` run leave out all other tables
             self._isolation = self._isolation.succeeded(only)
             return self._plan_due(backlogs)
-        return self._begin(plans)
+        return self._begin(plans, extra)
 
-    def _begin(self, plans: tuple[TaskPlan, ...]) -> PlannedEpoch:
+    def _plan_records(
+        self, backlogs: Sequence[TableBacklog], slots: int, only: frozenset[str] | None
+    ) -> tuple[TaskPlan, ...]:
+        """Plan the tasks that read records. If that raises an error, leave out the tables that cannot even be planned alone."""
+        now_ms = self._clock.epoch_ms()
+
+        def plan(part: Sequence[TableBacklog]) -> tuple[TaskPlan, ...]:
+            return plan_epoch(
+                part,
+                self._wiring.map.limits,
+                slots,
+                now_ms,
+                drain=self._once is not None,
+                only_tables=only,
+            )
+
+        def alone(backlog: TableBacklog, table: Table) -> tuple[TaskPlan, ...]:
+            return plan([backlog])
+
+        planned = self._containment.attempt("planning an epoch", lambda: plan(backlogs))
+        if not isinstance(planned, Exception):
+            return planned[0]
+        tables = self._owned_tables.tables
+        fit = [b for b in backlogs if self._steps.guard.attempt(tables[b.table], partial(alone, b))]
+        if len(fit) == len(backlogs):
+            raise planned
+        return plan(fit)
+
+    def _begin(self, plans: tuple[TaskPlan, ...], extra: ChoreTasks) -> PlannedEpoch:
         self._planned += 1
-        self._in_flight = InFlightEpoch.begin(PlannedEpoch(self._planned, plans), self._clock.monotonic())
+        epoch = PlannedEpoch(self._planned, plans + extra.plans)
+        self._in_flight = InFlightEpoch.begin(epoch, self._clock.monotonic(), extra)
         return self._in_flight.epoch
 
     def _count_slots(self, backlogs: Sequence[TableBacklog]) -> int:
-        """Return how many tasks the epoch may have, without asking Spark if neither records nor letters wait."""
-        if all(b.records == 0 for b in backlogs) and not self._replays.is_waiting:
+        """Return how many tasks the epoch may have, without asking Spark if nothing waits."""
+        if all(b.records == 0 for b in backlogs) and not self.chores.is_waiting:
             return 1
         most = self._slots()
         if most != self.most_tasks:
             log.info("an epoch has at most %s now", counted(most, "task"))
             self.most_tasks = most
-        return max(1, most - self.compactions.taken_slots)
+        return max(1, most - self.chores.taken_slots)
+
+    def _publish_or_clean_up(
+        self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
+    ) -> TableReport | None:
+        """Publish as `_publish`. If nothing was committed, delete the staged files, which would use up the quota."""
+        ledger = table.owned.ledger
+        try:
+            return self._publish(in_flight, table, manifests)
+        finally:
+            staged = frozenset(file.staged for manifest in manifests for file in manifest.files)
+            self._owned_tables.delete_uncommitted(table, ledger, staged)
 
     def _publish(
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
     ) -> TableReport | None:
-        """Publish the table's part of the epoch. Returns None for a replay, because it reads no records to report."""
+        """Publish the table's part of the epoch. Returns None for tasks of a chore, because they read no records."""
         owned = table.owned
         check_epoch(table.name, manifests, owned.ledger)
-        if table.name in in_flight.replays:
-            self._replays.publish(table, manifests)
+        if (chore := in_flight.chore_tasks.of(table.name)) is not None:
+            chore.publish(table, manifests)
             return None
         outcome = judge_manifests(
             table=table.name,

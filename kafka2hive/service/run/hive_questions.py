@@ -1,12 +1,12 @@
 """Questions to Hive. A few threads ask them, so that callers do not wait long for a server that does not answer."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import HiveLoginRefused
+from kafka2hive.model.metastore import HiveLoginRefused, TooManySessions
 from kafka2hive.storage.port import Background, Clock
 
 _LINGER_SECONDS = 1.0
@@ -14,9 +14,13 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Hive's table matches the map. If `is_current` is false, the table must still be created or altered."""
+    """Hive's table matches the map. If `is_current` is false, the table must still be created or altered.
+
+    `missing` are the partitions of the question that Hive lacks.
+    """
 
     is_current: bool = True
+    missing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +32,13 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Hive is unreachable, or has not answered yet. `refused` is set if Hive refuses the login.
+    """Hive is unreachable, or has not answered yet. `refused` is set if Hive refuses the login or a further session.
 
     `alone` says that only the statement of this question failed, so that other questions may still succeed.
     """
 
     why: str
-    refused: HiveLoginRefused | None = None
+    refused: HiveLoginRefused | TooManySessions | None = None
     alone: bool = False
 
 
@@ -43,10 +47,14 @@ Answer = Agreement | Disagreement | NoAnswer
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about one table. With `conform` a missing table is created and columns are added if the map allows it."""
+    """A question about one table. With `conform` a missing table is created and columns are added if the map allows it.
+
+    With `partitions` it is about these partitions of the table only (see compare_partitions).
+    """
 
     table: str
     conform: bool
+    partitions: tuple[str, ...] = ()
 
 
 Ask = Callable[[Question], Answer]
@@ -103,6 +111,12 @@ class HiveQuestions:
             if self._replies.get(question) is reply:
                 del self._replies[question]
             return reply.answer
+
+    def announce(self, questions: Sequence[Question]) -> None:
+        """Ask questions whose answers will be wanted at once, so that all threads work on them."""
+        with self._condition:
+            for question in questions:
+                self._ask(question)
 
     def forget(self, table: str) -> None:
         """Drop answers and open questions about a table that has meanwhile been found to differ."""

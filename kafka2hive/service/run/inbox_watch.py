@@ -8,11 +8,10 @@ from kafka2hive.ledger.inbox import Inbox, Misfit, Order
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
-from kafka2hive.service.orders.answers import answer_orders, next_compaction, next_replay, split_long
-from kafka2hive.service.run.compaction import Compactions
-from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.replay_orders import Replays
-from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.chores.chores import Chores
+from kafka2hive.service.chores.port import TableOwner
+from kafka2hive.service.containment import Containment
+from kafka2hive.service.orders.answers import answer_orders, split_long
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -25,10 +24,8 @@ LOOK_SECONDS = 5.0
 class OrderSource(Protocol):
     """The source of a run's orders."""
 
-    def take(
-        self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays, compactions: Compactions
-    ) -> None:
-        """Answer the waiting orders, and begin those that take many snapshots. Raises the errors that end the run."""
+    def take(self, owner: TableOwner, chores: Chores) -> None:
+        """Answer the waiting orders; those that take many snapshots go to their chores. Raises the errors that end the run."""
         ...
 
     def done(self, order: Order) -> None:
@@ -39,9 +36,7 @@ class OrderSource(Protocol):
 class NoInbox:
     """A run without orders."""
 
-    def take(
-        self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays, compactions: Compactions
-    ) -> None:
+    def take(self, owner: TableOwner, chores: Chores) -> None:
         """Do nothing."""
 
     def done(self, order: Order) -> None:
@@ -60,10 +55,9 @@ class InboxWatch:
         self._clock = wiring.ports.clock
         self._looked_at = -math.inf
         self._unreadable = False
+        self._containment = Containment()
 
-    def take(
-        self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays, compactions: Compactions
-    ) -> None:
+    def take(self, owner: TableOwner, chores: Chores) -> None:
         """Answer or begin the waiting orders, and reject files that are not orders. Must not be called in an epoch."""
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
@@ -78,13 +72,12 @@ class InboxWatch:
             return
         self._unreadable = False
         waiting = unread | {order.id for order in orders}
-        replays.keep(waiting)
-        compactions.keep(waiting)
+        chores.keep(waiting)
         by_table: dict[str, list[Order]] = {}
         for order in orders:
-            if order.table in owned_tables.tables:
+            if order.table in owner.tables:
                 by_table.setdefault(order.table, []).append(order)
-            elif self._may_be_ours(order.table):
+            elif self._may_be_ours_or_buggy(order.table):
                 log.debug("%s: order %s waits for a run that reads the table", order.table, order.id)
             else:
                 text = f"the order is for {order.table}, which this service does not serve"
@@ -98,20 +91,21 @@ class InboxWatch:
                 self._inbox,
                 at_once,
                 lambda: table.owned.state,
-                lambda order: steps.carry_out(table, order),
+                lambda order: owner.carry_out(table, order),
             )
-            if (first := next_replay(long, unread, table.owned.state)) is not None:
-                replays.begin(table, first)
-            if (compaction := next_compaction(long)) is not None:
-                compactions.begin(table, compaction)
+            chores.begin(table, long, unread)
 
-        with_orders = [owned_tables.tables[name] for name in sorted(by_table)]
-        steps.map_tables([table for table in with_orders if isinstance(table.ownership, Owned)], answer)
+        with_orders = [owner.tables[name] for name in sorted(by_table)]
+        owner.map_tables([table for table in with_orders if isinstance(table.ownership, Owned)], answer)
 
     def done(self, order: Order) -> None:
         """Move an order that a snapshot records out of the inbox, and look again soon, because the table may have more."""
         self._inbox.move_to_done(order)
         self._looked_at = -math.inf
+
+    def _may_be_ours_or_buggy(self, table: str) -> bool:
+        looks = self._containment.attempt(table, lambda: self._may_be_ours(table))
+        return isinstance(looks, Exception) or looks[0]
 
     def _may_be_ours(self, table: str) -> bool:
         """Return whether the table has a ledger of this service, so that another run of the service may take the order."""

@@ -9,8 +9,8 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.text import counted
 from kafka2hive.service.run.open_transactions import OpenTransactions, held_back
-from kafka2hive.service.tables.kafka_view import KafkaOffsets
 from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.topics.kafka_view import KafkaOffsets
 from kafka2hive.service.wiring import Wiring
 
 TRIES = 3
@@ -41,7 +41,18 @@ class OnceTarget:
         ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.high.items()}
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
-        self._held.note([t for t in tables if t.owned.state.paused is None], kafka_offsets.logs, self.ends)
+        self._held.note(
+            [t for t in tables if (state := t.last_state) is None or state.paused is None],
+            kafka_offsets.logs,
+            self.ends,
+        )
+
+    def is_behind(self, table: Table) -> bool:
+        """Return whether the table has not been dumped up to the known `ends`."""
+        state = table.last_state
+        positions = {} if state is None else {p.topic_partition: p.end for p in state.positions}
+        of_table = (tp for tp in self.ends if tp.topic in table.topics)
+        return any(positions.get(tp, 0) < self.ends[tp] for tp in of_table)
 
     def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
         """Return when to try again (monotonic seconds); None if all is dumped or was tried often enough.

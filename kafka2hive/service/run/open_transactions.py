@@ -5,13 +5,11 @@ Kafka has acknowledged the records between these two offsets, also to producers 
 """
 
 import logging
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.text import counted, utc_text
-from kafka2hive.service.tables.kafka_view import KafkaOffsets
 from kafka2hive.service.tables.table_state import HeldRecords, Table
 from kafka2hive.storage.port import Clock
 
@@ -52,14 +50,9 @@ class OpenTransactions:
     _held: dict[TopicPartition, HeldLog] = field(default_factory=dict)
     _logged: set[TopicPartition] = field(default_factory=set)
 
-    def update(
-        self, tables: Collection[Table], kafka_offsets: KafkaOffsets, others: Iterable[Table] = ()
-    ) -> None:
-        """Note which records are held back; warn each table whose records have been held back for NOTICED_SECONDS.
-
-        The logs of the tables in `others` were not read, so their counts and warnings of held records are cleared.
-        """
-        logs, now_ms = kafka_offsets.logs, self._clock.epoch_ms()
+    def update(self, logs: Logs) -> None:
+        """Note which records are held back, and log those that have been held back for NOTICED_SECONDS."""
+        now_ms = self._clock.epoch_ms()
         for tp in logs.latest.keys() & logs.high.keys():
             self._note(tp, logs.latest[tp].offset, held_back(logs, tp), now_ms)
         noticed = {tp for tp, held in self._held.items() if now_ms - held.since_ms >= NOTICED_SECONDS * 1000}
@@ -68,19 +61,18 @@ class OpenTransactions:
         for tp in sorted(self._logged - noticed):
             log.info("%s: the transaction is over, and readers get the records", tp)
         self._logged = noticed
-        for table in tables:
-            of_table = [
-                self._held[tp] for tp in logs.cluster.topic_partitions(table.topics) if tp in self._held
-            ]
-            table.held = HeldRecords(
-                sum(held.records for held in of_table),
-                min((held.since_ms for held in of_table), default=None),
-            )
-            texts = sorted(str(held) for held in of_table if held.topic_partition in noticed)
-            more = (f"and {counted(len(texts) - 5, 'topic partition')} more",) if len(texts) > 5 else ()
-            table.warnings[_ABOUT] = (*texts[:5], *more)
-        for table in others:
-            table.held, table.warnings[_ABOUT] = HeldRecords(), ()
+
+    def show(self, table: Table, logs: Logs | None) -> None:
+        """Note the table's held records, and warn it of those that `update` has logged. None: its logs were not read."""
+        topic_partitions = () if logs is None else logs.cluster.topic_partitions(table.topics)
+        of_table = [self._held[tp] for tp in topic_partitions if tp in self._held]
+        table.held = HeldRecords(
+            sum(held.records for held in of_table),
+            min((held.since_ms for held in of_table), default=None),
+        )
+        texts = sorted(str(held) for held in of_table if held.topic_partition in self._logged)
+        more = (f"and {counted(len(texts) - 5, 'topic partition')} more",) if len(texts) > 5 else ()
+        table.warnings[_ABOUT] = (*texts[:5], *more)
 
     def since_ms(self, topic_partition: TopicPartition) -> int | None:
         """Return the wall clock at which the last stable offset stopped moving; None if no record is held back."""

@@ -2,16 +2,18 @@
 
 import logging
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.route import RouteConflict
+from kafka2hive.hive.description import PURGE_PROPERTY, is_same_creation
 from kafka2hive.ledger.certify import certify
-from kafka2hive.ledger.cleanup import clean_up
+from kafka2hive.ledger.cleanup import clean_up, delete_uncommitted
 from kafka2hive.ledger.epoch import Publication, publish
 from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.look import NoLedger
+from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.ledger.start import StartRequest, StartResult, start
 from kafka2hive.model.errors import (
@@ -23,25 +25,29 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.model.snapshot import ORDER_DONE
+from kafka2hive.model.snapshot import ORDER_DONE, ComparedTable
 from kafka2hive.model.text import counted
+from kafka2hive.service.containment import Containment
+from kafka2hive.service.hive.lapsed import created_again, lapsed_partitions
+from kafka2hive.service.hive.registrar import RefusedByHive
+from kafka2hive.service.hive.schemas import Schemas
+from kafka2hive.service.hive.table_looks import TableGone
 from kafka2hive.service.orders.answers import change_for
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.hive_gate import Gate
+from kafka2hive.service.run.outages import system_of
 from kafka2hive.service.run.schema_evolution import Evolution
-from kafka2hive.service.tables.hive_schemas import Schemas
-from kafka2hive.service.tables.init import begin_ledger
-from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
-from kafka2hive.service.tables.registrar import RefusedByHive
+from kafka2hive.service.start.lost_ledger import LostLedgerCheck, begin_ledger
 from kafka2hive.service.tables.report import TablePublication, TableStart
-from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
-from kafka2hive.service.tables.table_state import MapTable, Owned, Table, Unowned
+from kafka2hive.service.tables.table_state import MapTable, Owned, SetAside, Table, Unowned
+from kafka2hive.service.topics.routes import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
 CLEANUP_EPOCHS = 20
+MOST_WARNINGS = 5
 DECIDE_SECONDS = 15.0
 """How often to check whether a table that two topics claim has a ledger by now."""
 
@@ -73,6 +79,7 @@ class OwnedTables:
     _topics: frozenset[str] | None = field(default=None, init=False)
     _routes_due_at: float = field(default=-math.inf, init=False)
     _listed: dict[str, set[str]] = field(default_factory=dict, init=False)
+    _told_missing: frozenset[tuple[str, str]] = field(default=frozenset(), init=False)
     _undecided: frozenset[str] = field(default=frozenset(), init=False)
     _logged: set[str] = field(default_factory=set, init=False)
     _group_compared: set[str] = field(default_factory=set, init=False)
@@ -88,8 +95,8 @@ class OwnedTables:
         if self._now() < self._routes_due_at and self._topics == frozenset(topics):
             return
         routes = topic_routes(self._wiring, topics, self._read_topics())
-        if self._topics != frozenset(topics):
-            tell_missing(routes.tables)
+        listed_before = {(name, topic) for name, listed in self._listed.items() for topic in listed}
+        self._told_missing = tell_missing(routes.tables, self._told_missing | listed_before)
         self._topics = frozenset(topics)
         for table in routes.tables:
             known = self.tables.get(table.name)
@@ -109,7 +116,9 @@ class OwnedTables:
         for name, table in self.tables.items():
             listed = self._listed.setdefault(name, set())
             listed |= topics.intersection(table.topics)
-            table.vanished = tuple(sorted(listed - topics))
+            before, table.vanished = table.vanished, tuple(sorted(listed - topics))
+            for topic in sorted(set(table.vanished) - set(before)):
+                log.warning("%s: topic %s is not in Kafka any more", name, topic)
 
     def _read_topics(self) -> dict[str, frozenset[str]]:
         """Return the topics of each table whose ledger is known: those of its positions, or those that it will read first."""
@@ -130,7 +139,8 @@ class OwnedTables:
         served = {table.name for table in routes.tables}
         self._undecided = frozenset(c.table for c in routes.conflicts) - served
         for name, table in self.tables.items():
-            messages = [conflict.error.message for conflict in routes.conflicts if conflict.table == name]
+            errors = [conflict.error for conflict in routes.conflicts if conflict.table == name]
+            messages = [f"{error.message}; what to do: {error.remedy}" for error in errors]
             table.warnings["routes"] = tuple(messages)
             if name in self._undecided:
                 table.in_map = replace(table.in_map, topics=(), missing=())
@@ -144,12 +154,16 @@ class OwnedTables:
 
         Raises OwnedByLiveRun. A table's other errors are raised again when the table starts.
         """
+        containment = Containment()
 
-        def look(table: Table) -> None:
+        def check(table: Table) -> None:
             try:
                 self._ownership.check(table.paths, table.location)
             except (NoLedger, ManualActionRequired, AmbiguousOutcome, TableError) as trouble:
                 log.debug("%s: %s", table.name, trouble)
+
+        def look(table: Table) -> None:
+            containment.attempt(table.name, lambda: check(table))
 
         self._wiring.side_by_side.map(look, self.tables.values())
 
@@ -188,6 +202,29 @@ class OwnedTables:
         level = logging.DEBUG if known else logging.ERROR
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 
+    def end_waits(self, system: str) -> None:
+        """Let the tables that wait for this system be tried at once, because it answers again."""
+        for table in self.set_aside_tables():
+            if (aside := table.aside) is not None and system_of(aside.error) == system:
+                table.state = replace(aside, until=min(aside.until, self._now()))
+
+    def keep_aside(self, table: Table, aside: SetAside) -> None:
+        """Set a table aside again that serves since a moment ago, for the same reason: it has no time left to do its work."""
+        table.state = replace(aside, ownership=table.ownership)
+
+    def end_trial(self, table: Table) -> None:
+        """Let a table serve again that had failed and that no error keeps from its work any more.
+
+        Raises Fenced, StateUnknown (the storage does not answer).
+        """
+        list_own_directory(self._wiring.ports.files, table.owned.ledger)
+        self._log_end(table)
+        table.end_trial()
+
+    def _log_end(self, table: Table) -> None:
+        if table.aside is not None:
+            log.info("%s goes on: [%s] has ended", table.name, table.aside.error.code)
+
     def note_refusal(self, refused: RefusedByHive) -> None:
         """Handle a refusal by Hive: set the table aside. Its committed epochs stay valid."""
         if refused.partitions and refused.partitions <= self._given_up:
@@ -208,21 +245,27 @@ class OwnedTables:
         if not table.is_waiting(self._now()):
             self.set_aside(table, refused.error)
 
-    def note_registered(self, partitions: frozenset[HivePartition]) -> None:
-        """Handle partitions that Hive has confirmed. A table that waited only for them serves again."""
-        for table in self.tables.values():
-            if confirmed := partitions & table.open_registrations:
-                table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
-            self._drop_refusals(table, partitions, confirmed)
+    def note_registered(self, partitions: frozenset[HivePartition], table: Table) -> None:
+        """Handle partitions that Hive has confirmed. If the table waited only for them, it serves again."""
+        if confirmed := partitions & table.open_registrations:
+            table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
+        self._drop_refusals(table, partitions, confirmed)
+
+    def note_registered_elsewhere(self, partitions: frozenset[HivePartition]) -> None:
+        """Forget refusals of confirmed partitions whose Hive tables are not tables of this run."""
         for partition in partitions & self._refusals_elsewhere.keys():
             del self._refusals_elsewhere[partition]
 
     def _drop_refusals(
         self, table: Table, partitions: frozenset[HivePartition], confirmed: frozenset[HivePartition]
     ) -> None:
-        was_refused = bool(table.hive.refusals)
+        before, aside = table.hive.refusals, table.aside
         table.hive = table.hive.after_registration(partitions, confirmed)
-        if was_refused and not table.hive.refusals and not table.needs_manual_action:
+        if aside is None or not any(aside.error is error for error in before.values()):
+            return
+        if table.hive.refusals:
+            table.state = replace(aside, error=next(iter(table.hive.refusals.values())))
+        else:
             log.info("%s goes on: Hive no longer refuses any of its partitions", table.name)
             table.state = table.ownership
 
@@ -236,19 +279,69 @@ class OwnedTables:
         completeness = self.completion.ask(table, change)
         owned = table.owned
         read_through = self.completion.read_through_after(table, change)
-        change = replace(change, compared=self._gate.agreed(table), completeness=completeness)
+        compared = self._gate.agreed(table)
+        lapsed = self._lapsed(table, compared)
+        change = replace(change, compared=compared, lapsed=lapsed, completeness=completeness)
         published = self._commit(table, owned, change)
+        self._log_end(table)
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
-        table.failures = 0
+        table.failures, table.is_on_trial = 0, False
         self.completion.note_commit(table, read_through)
         return TablePublication(table.name, published.moves, table.owned.state, table.open_registrations)
 
+    def _lapsed(self, table: Table, compared: tuple[ComparedTable, ...]) -> frozenset[HivePartition]:
+        """Return the partitions to register again if a Hive table was dropped and created again (R12), and warn of it.
+
+        The same snapshot records the new table, so a crash before the commit leaves the work to the next start.
+        """
+        state = table.owned.state
+        again = created_again(state, compared)
+        if not again:
+            return frozenset()
+        ports, service_map = self._wiring.ports, self._wiring.map
+        lapsed = lapsed_partitions(
+            ports=ports, service_map=service_map, rule=table.rule, state=state, tables=again
+        )
+        for name in again:
+            count = sum(partition.table == name for partition in lapsed)
+            text = (
+                f"Hive's table {name} was dropped and created again since the ledger recorded it:"
+                f" {counted(count, 'partition')} of {table.name} with files are registered again"
+            )
+            log.warning("%s", text)
+            self._warn_of_hive(table, text)
+        table.hive = table.hive.after_lapse(lapsed)
+        return lapsed
+
+    def note_gone(self, gone: TableGone) -> None:
+        """Log and warn that Hive did not have a table that it had before in this run."""
+        text = f"Hive had no table {gone.table} any more at {self._wiring.ports.clock.now()}"
+        text += (
+            ": it was created again" if gone.is_created else ", and the map does not let kafka2hive create it"
+        )
+        if gone.other:
+            text += (
+                f". {gone.other} has its location, as after ALTER TABLE .. RENAME, so both show the files of partitions that"
+                f" both have: name {gone.other} in the map instead, or drop it (first SET TBLPROPERTIES"
+                f" ('{PURGE_PROPERTY}'='false'), or Hive deletes the files)"
+            )
+        log.warning("%s", text)
+        if (table := self.tables.get(gone.table)) is not None:
+            self._warn_of_hive(table, text)
+
+    def _warn_of_hive(self, table: Table, text: str) -> None:
+        """Let `status` show the text until the run ends."""
+        earlier = table.warnings.get("hive_table", ())
+        table.warnings["hive_table"] = tuple(dict.fromkeys((*earlier, text)))[-MOST_WARNINGS:]
+
     def _commit(self, table: Table, owned: Owned, change: Change) -> Publication:
+        published = None
         try:
-            return publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
-        except Kafka2HiveError:
-            self.forget(table)
-            raise
+            published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
+        finally:
+            if published is None:
+                self.forget(table)
+        return published
 
     def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> frozenset[HivePartition]:
         """Commit the snapshot that records an order. Hive's table is not checked first, because the snapshot is without data.
@@ -288,9 +381,30 @@ class OwnedTables:
         if ledger.state.epoch % CLEANUP_EPOCHS == 0:
             clean_up(self._wiring.ports, ledger, table.location, keep, units_since=table.units_since)
 
+    def delete_uncommitted(self, table: Table, ledger: OwnedLedger, staged: Container[str] = ()) -> None:
+        """Do R9 after an epoch of `ledger` whose tasks have ended; its files stay if its commit was tried.
+
+        `staged` has the paths of the files in the tasks' manifests.
+        """
+        deleted = delete_uncommitted(
+            self._wiring.ports, ledger, table.location, staged, units_since=table.units_since
+        )
+        if deleted:
+            log.info(
+                "%s: deleted %s of an epoch that was not committed",
+                table.name,
+                counted(deleted, "staged file"),
+            )
+
     def newly_compared(self, table: Table) -> bool:
         """Return whether the ledger still lacks a comparison with Hive that this run has made."""
-        return not set(self._gate.agreed(table)) <= set(table.owned.state.compared)
+        recorded = {each.table: each for each in table.owned.state.compared}
+        return any(
+            each != (known := recorded.get(each.table))
+            or (each.created and not known.created)
+            or not is_same_creation(each.created, known.created)
+            for each in self._gate.agreed(table)
+        )
 
     def set_aside_tables(self) -> list[Table]:
         return [t for t in self.tables.values() if t.aside is not None]

@@ -1,9 +1,9 @@
 """The request for a run, and its result."""
 
 import signal
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafka2hive.model.errors import (
     ExitCode,
@@ -17,13 +17,43 @@ from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.tables.condition import RunEnd, Trouble
 
 if TYPE_CHECKING:  # otherwise a run would wait for these imports before it launches its JVM
+    from kafka2hive.observe.metrics import ServiceMetrics
+    from kafka2hive.service.inspect.status import StatusResult
+    from kafka2hive.service.tables.report import EpochReport
+    from kafka2hive.service.tables.run_epoch import RunEpoch
     from kafka2hive.service.tables.table_state import Table
+    from kafka2hive.service.wiring import Wiring
+
+
+class RunListener(Protocol):
+    """A tool that a run tells about its published epochs and its end. A bug in it stops nothing."""
+
+    def __call__(self, report: "EpochReport") -> None: ...
+
+    def end(self, ended_by: Exception | None) -> None:
+        """Note the end of the run, and the error that ended it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTools:
+    """What stands around a run, which knows only these functions.
+
+    - `status_text` returns the JSON document of `status` for a service and its state.
+    - `page` makes what answers with the page, from the run's wiring, its newest epochs, and its news (see LivePage).
+    - `listeners` make what hears of each epoch, from the run's wiring, its metrics and `once`.
+    """
+
+    status_text: "Callable[[str, StatusResult], str]"
+    page: "Callable[[Wiring, Iterable[RunEpoch], Callable[[], object]], Callable[[], bytes]]"
+    listeners: "Sequence[Callable[[Wiring, ServiceMetrics, bool], RunListener]]" = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """How to run: `once` dumps the records that Kafka holds, then ends; `take_over` fences the tables' live owners first."""
 
+    tools: RunTools
     once: bool = False
     take_over: bool = False
 
@@ -68,10 +98,10 @@ def no_table_can_go_on(tables: Collection["Table"]) -> bool:
 
 
 def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
-    """Return the error of a `--once` run that has committed all rows but could not register all partitions in Hive."""
+    """Return the error of a `--once` run that could not register all partitions in Hive whose rows are committed."""
     tables = ", ".join(sorted({partition.table for partition in unregistered}))
     return why.to_error(
-        f"all rows are committed, but partitions of {tables} are not registered in Hive ({len(unregistered)}): {why}",
+        f"committed partitions of {tables} are not registered in Hive yet ({len(unregistered)}): {why}",
         "; the next run, or `kafka2hive recover -c MAP`, registers them",
     )
 

@@ -9,7 +9,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.snapshot.change import NewColumns
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterId, WriterSchema
-from kafka2hive.service.tables.schema_columns import (
+from kafka2hive.service.hive.schema_columns import (
     NewestSchemas,
     SchemaFields,
     missing_columns,

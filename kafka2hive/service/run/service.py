@@ -2,6 +2,8 @@
 
 import gc
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +13,12 @@ from kafka2hive.model.errors import Fenced, Kafka2HiveError, ServiceUnavailable,
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TaskSettings
+from kafka2hive.service.hive.schemas import task_settings
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
-from kafka2hive.service.run.live_page import LivePage
+from kafka2hive.service.run.live_status import LiveStatus
 from kafka2hive.service.run.once import without_waits_for_permissions
+from kafka2hive.service.run.outages import systems_away
 from kafka2hive.service.run.result import (
     RunRequest,
     RunResult,
@@ -24,11 +28,11 @@ from kafka2hive.service.run.result import (
     not_registered,
 )
 from kafka2hive.service.run.signals import StopSignals
-from kafka2hive.service.tables.hive_schemas import task_settings
+from kafka2hive.service.run.telemetry.probe import END_SECONDS
 from kafka2hive.service.validate.kafka_check import warn_of_topic_settings
 from kafka2hive.service.validate.storage_check import require_storage
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.spark.java import require_java
+from kafka2hive.spark.environment import require_spark
 from kafka2hive.spark.jvm import Jvm
 from kafka2hive.spark.session import Scratch
 
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+PAGE_SECONDS = 5.0
+"""How long the page waits for HDFS."""
 SETTLE_SECONDS = 30.0
 
 
@@ -64,7 +70,7 @@ class Run:
         level = logging.INFO if decoder.is_compiled else logging.WARNING
         log.log(level, "run of service %s; decoder: %s", self._wiring.map.service, decoder)
         require_storage(self._wiring.ports.files, self._wiring.map)
-        require_java()
+        require_spark()
         try:
             return self._run()
         except BaseException as error:
@@ -116,6 +122,9 @@ class Run:
             self._wiring, lambda: session_slots(spark, conf, per_core), self._request.once
         )
         parts.liveness.most_tasks = lambda: loop.most_tasks
+        parts.liveness.look = lambda: self._look(loop)
+        parts.liveness.service_warnings = lambda: tuple(parts.outages.texts.values())
+        loop.silences = self._silences
         selects = _selects(spark, service_map)
         if selects is not None:
             parts.owned_tables.check_select = selects.check
@@ -127,7 +136,7 @@ class Run:
             settings = task_settings(service_map, loop.settings)
             units = UnitJobs(spark, task_function(run_unit, settings))
             if not self._request.once:
-                loop.compactions.runner = units
+                loop.chores.run_jobs_with(units)
             query = DumpQuery(
                 spark=spark,
                 planner=loop,
@@ -151,8 +160,9 @@ class Run:
         options = self._wiring.map.metrics
         if options.port:
             try:
-                page = LivePage(self._wiring, self._parts.watcher.recent) if options.page else None
-                port = self._parts.metrics.serve(options.host, options.port, page)
+                page = self._live_page() if options.page else None
+                status = self._live_status() if options.page else None
+                port = self._parts.metrics.serve(options.host, options.port, page, status)
             except OSError as error:
                 raise ServiceUnavailable(
                     "metrics.port",
@@ -160,6 +170,28 @@ class Run:
                     "choose a free metrics.port in the map",
                 ) from error
             log.info("metrics on http://%s:%d/metrics%s", options.host, port, ", a page at /" if page else "")
+
+    def _live_page(self) -> Callable[[], bytes]:
+        parts, wiring = self._parts, self._wiring
+        files = wiring.inspectable_files(PAGE_SECONDS)
+
+        def news() -> object:
+            told = parts.liveness.conditions
+            return told.warnings, {t.table: (type(t.state), len(t.warnings)) for t in told.tables}
+
+        patient = replace(wiring, ports=replace(wiring.ports, files=files))
+        return self._request.tools.page(patient, parts.watcher.recent, news)
+
+    def _live_status(self) -> LiveStatus:
+        parts = self._parts
+        return LiveStatus(
+            wiring=self._wiring,
+            owned_tables=parts.owned_tables,
+            kafka=parts.kafka,
+            liveness=parts.liveness,
+            outages=parts.outages,
+            encode=self._request.tools.status_text,
+        )
 
     def _tick(self, loop: EpochLoop) -> None:
         """Show that the run is alive, and end it if every table is stopped. The main loop calls it a few times a second."""
@@ -173,10 +205,25 @@ class Run:
                 log.error("no table can go on without manual intervention")
                 self._signals.stop.set()
 
+    def _look(self, loop: EpochLoop) -> None:
+        """Note which systems do not answer, whatever the epoch loop waits for."""
+        parts = self._parts
+        for probe in parts.probes.values():
+            probe.keep_asking()
+        tables = list(parts.owned_tables.tables.values())
+        parts.outages(systems_away(loop.no_plan, parts.registrar.no_answer, tables, self._silences()))
+
+    def _silences(self) -> dict[str, str | None]:
+        """Return why each system that is asked in the background is of no use, None if it answers."""
+        probes = {system: probe.silence for system, probe in self._parts.probes.items()}
+        return {"storage": self._parts.liveness.silence, **probes}
+
     def _end(self, loop: EpochLoop, ended: "QueryEnd") -> RunResult:
         """Register pending partitions in Hive, record registrations in the ledgers, and return the result."""
         parts = self._parts
         parts.liveness.stopping()
+        for system, probe in parts.probes.items():
+            probe.end(END_SECONDS if system == "kafka" else 0.0)  # a client of Kafka must not die in a call
         if ended.error is not None and not isinstance(ended.error, Kafka2HiveError):
             log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:
@@ -189,8 +236,8 @@ class Run:
             loop.record_registrations()
         if parts.follower is not None:
             parts.follower.end(HEARTBEAT_SECONDS, ended.error)
-        if parts.lineage is not None:
-            parts.lineage.end(ended.error)
+        for listener in parts.listeners:
+            listener.end(ended.error)
         tables = list(parts.owned_tables.tables.values())
         if self._request.once:
             parts.columns.end(tables)

@@ -7,6 +7,7 @@ from kafka2hive.ledger.heartbeat import HeartbeatWatch
 from kafka2hive.ledger.look import NoLedger, the_generation
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import Generation
+from kafka2hive.service.containment import Containment
 from kafka2hive.service.process import process_name, process_of
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
@@ -30,6 +31,7 @@ class StoppedTables:
         self._me = process_name(wiring.processes.me())
         self._beats = HeartbeatWatch(wiring.ports, wiring.map.storage.ledger_root, wiring.processes)
         self._looked_at = wiring.ports.clock.monotonic()
+        self._containment = Containment()
 
     def repaired(self, tables: Collection[Table]) -> list[Table]:
         """Return the tables to start now. Costs one listing for each stopped table every LOOK_SECONDS, without a wait.
@@ -42,7 +44,7 @@ class StoppedTables:
         if not stopped or now - self._looked_at < LOOK_SECONDS:
             return []
         self._looked_at = now
-        taken = [(t, generation) for t in stopped if (generation := self._made_by_another(t)) is not None]
+        taken = [(t, generation) for t in stopped if (generation := self._look_at(t)) is not None]
         alive = self._beats.look() if taken else {}
         if any(beat.repairs and beat.service == self._wiring.map.service for beat in alive.values()):
             return []
@@ -52,6 +54,10 @@ class StoppedTables:
     def forget(self, table: Table) -> None:
         """Let `repaired` return the table again later, because another process was faster this time."""
         self._noticed.pop(table.name, None)
+
+    def _look_at(self, table: Table) -> Generation | None:
+        looks = self._containment.attempt(table.name, lambda: self._made_by_another(table))
+        return None if isinstance(looks, Exception) else looks[0]
 
     def _made_by_another(self, table: Table) -> Generation | None:
         """Return the ledger's generation if another process made it since the newest look of this run."""

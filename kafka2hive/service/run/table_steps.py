@@ -1,40 +1,30 @@
 """The steps of the epoch loop on its tables. They run in parallel, and an error of one table does not affect the others."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, assert_never
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.inbox import Order
-from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
-from kafka2hive.ledger.retire import Looks
-from kafka2hive.ledger.snapshot.change import Change, Expiry, PlaceUpdate, RegistrationUpdate
-from kafka2hive.ledger.snapshot.compaction import counted_partitions, watched_partitions
-from kafka2hive.model.errors import (
-    AmbiguousOutcome,
-    Fenced,
-    ManualActionRequired,
-    OwnedByLiveRun,
-    ServiceUnavailable,
-    TableError,
-    TakeOverLost,
-)
+from kafka2hive.ledger.owned_ledger import list_own_directory
+from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, OwnedByLiveRun, TakeOverLost
 from kafka2hive.model.snapshot import ORDER_DONE
-from kafka2hive.observe.log import RECURRING
-from kafka2hive.service.progress_lock import BusyLock
-from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.retention import RunningRetention
-from kafka2hive.service.run.stopped_tables import StoppedTables
-from kafka2hive.service.tables.dropped import DropLookResult
-from kafka2hive.service.tables.places import LocationCorrection, LocationLook, keep_places
-from kafka2hive.service.tables.registrar import (
+from kafka2hive.service.hive.dropped import DropLookResult
+from kafka2hive.service.hive.places import LocationCorrection, LocationLook
+from kafka2hive.service.hive.registrar import (
     NoRegistrar,
     RefusedByHive,
     RegisteredInHive,
     Registrar,
 )
+from kafka2hive.service.hive.table_looks import TableGone
+from kafka2hive.service.progress_lock import BusyLock
+from kafka2hive.service.run.chores import chores_of_a_run
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.stopped_tables import StoppedTables
+from kafka2hive.service.run.table_guard import TableGuard
 from kafka2hive.service.tables.report import Reporter, TablePublication
 from kafka2hive.service.tables.table_state import Table, Unowned
 from kafka2hive.service.wiring import Wiring
@@ -51,10 +41,12 @@ RECORD_SECONDS = 10.0
 
 
 class TableSteps:
-    """The steps on tables. Callers must hold `lock`. A table's own error sets that table aside.
+    """The steps on tables, and the run as TableOwner for its chores. Callers must hold `lock`.
 
-    Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through and end the run. `settings` has the settings for tasks of every
-    table that was taken over.
+    Whatever fails in the work on a table sets that table aside (`guard`).
+
+    Fenced, TakeOverLost and OwnedByLiveRun end the run if another run has the table. `settings` has the settings for tasks of
+    every table that was taken over.
     """
 
     def __init__(
@@ -64,8 +56,13 @@ class TableSteps:
         registrar: Registrar | NoRegistrar,
         reporter: Reporter,
         lock: BusyLock,
+        *,
+        once: bool,
     ) -> None:
         self.settings: dict[str, TableSettings] = {}
+        self.guard = TableGuard(wiring.ports, owned_tables)
+        self.chores = chores_of_a_run(wiring, self, registrar, reporter, once=once)
+        self.guard.forgetters += [self.chores.forget, owned_tables.completion.forget]
         self._wiring = wiring
         self._owned_tables = owned_tables
         self._registrar = registrar
@@ -73,22 +70,25 @@ class TableSteps:
         self._lock = lock
         self._looked_at = self._recorded_at = wiring.ports.clock.monotonic()
         self._next_look = 0
-        self._looks: dict[str, Looks] = {}
-        self._deleted_at = self._looked_at
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
-        self._retention = RunningRetention(wiring)
-        self._dropping: set[str] = set()
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        return self._owned_tables.tables
+
+    def serving(self) -> list[Table]:
+        return self._owned_tables.serving()
+
+    def attempt(self, table: Table, work: Callable[[Table], Result]) -> list[Result]:
+        """Return the result of `work` in a list; an empty list if the table was set aside (TableGuard)."""
+        return self.guard.attempt(table, work)
 
     def map_tables(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
         """Do `work` for the tables in parallel. Return the results of the tables for which it succeeded."""
 
         def attempt(table: Table) -> list[Result]:
             try:
-                return [work(table)]
-            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:
-                if not self._owned_tables.evolution.takes(table, error):
-                    self._owned_tables.set_aside(table, error)
-                return []
+                return self.guard.attempt(table, work)
             finally:
                 self._lock.progress()
 
@@ -128,11 +128,12 @@ class TableSteps:
 
     def _start(self, table: Table) -> None:
         if isinstance(table.ownership, Unowned):
+            last = table.last_state
             started = self._owned_tables.take_over(table)
             self.settings[table.name] = started.settings
             self._reporter.started(started)
-            self._registrar.enqueue(started.unregistered)
-            self._watch(table)
+            self._registrar.enqueue(started.unregistered, () if last is None else last.unregistered)
+            self.chores.watch(table)
         self._evolve(table)
         self._owned_tables.admit(table)
 
@@ -153,103 +154,48 @@ class TableSteps:
 
         Raises the errors that `map_tables` handles, and those that end the run.
         """
+        before = table.owned.state.unregistered
         published = self._owned_tables.publish(table, change)
-        self._registrar.enqueue(published.unregistered)
-        self._watch(table)
+        if published.state.lapsed:
+            self._reporter.registrations_lapsed(published.state.lapsed)
+        self._registrar.enqueue(published.unregistered, before)
+        self.chores.watch(table)
         self._owned_tables.clean_up(table)
         return published
 
-    def _publish_between_epochs(self, table: Table, change: PlaceUpdate | Expiry) -> OwnedLedger:
-        """Publish a change that has no records, with Hive's confirmations so far. Return the ledger after it."""
-        self.publish(table, replace(change, registered=table.owned.registered))
-        return table.owned.ledger
-
-    def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> None:
+    def carry_out(self, table: Table, order: Order, result: str | Kafka2HiveError = ORDER_DONE) -> None:
         """Commit the snapshot that records an operator's order with its `result`. Raises as `publish` does."""
-        self._registrar.give_up(self._owned_tables.carry_out(table, order, result))
+        self._registrar.give_up(self._owned_tables.carry_out(table, order, str(result)))
 
     def apply_registrar_events(self) -> None:
         """Apply the registrar's events since the last call to the tables."""
-        self._forget_dropped()
+        self.chores.release()
         for event in self._registrar.take_events():
             match event:
                 case RegisteredInHive(partitions):
-                    self._owned_tables.note_registered(partitions)
+                    self._for_each(partial(self._owned_tables.note_registered, partitions))
+                    self._owned_tables.note_registered_elsewhere(partitions)
                 case RefusedByHive():
-                    self._owned_tables.note_refusal(event)
+                    self._note_refusal(event)
                 case LocationCorrection(partitions):
                     self._reporter.locations_corrected(partitions)
-                case LocationLook():
-                    self._note_looks(event)
-                case DropLookResult():
-                    self._retention.note(event)
+                case LocationLook() | DropLookResult():
+                    self.chores.note(event)
+                case TableGone():
+                    self._owned_tables.note_gone(event)
                 case _:
                     assert_never(event)
-        why = self._registrar.no_answer
+
+    def _note_refusal(self, event: RefusedByHive) -> None:
+        table = self._owned_tables.tables.get(event.table)
+        if table is None:
+            self._owned_tables.note_refusal(event)
+        else:
+            self.guard.attempt(table, lambda _: self._owned_tables.note_refusal(event))
+
+    def _for_each(self, work: Callable[[Table], None]) -> None:
         for table in self._owned_tables.tables.values():
-            pending = why is not None and table.open_registrations
-            table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
-
-    def _watch(self, table: Table) -> None:
-        state = table.owned.state
-        self._registrar.watch(table.name, watched_partitions(state), counted_partitions(state))
-        self._registrar.drop(table.name, {each.partition: bool(each.gone_since) for each in state.dropped})
-        if state.dropped:
-            self._dropping.add(table.name)
-
-    def _forget_dropped(self) -> None:
-        """Let the registrar drop nothing for tables that this run does not own any more, or that are stopped (E5)."""
-        for name in self._dropping.copy():
-            table = self._owned_tables.tables.get(name)
-            if table is None or table.needs_manual_action or isinstance(table.ownership, Unowned):
-                self._dropping.discard(name)
-                self._registrar.drop(name, {})
-                self._retention.forget(name)
-
-    def _note_looks(self, event: LocationLook) -> None:
-        for name in {partition.table for partition in event.right | event.put_back}:
-            known = self._looks.get(name, Looks())
-            right = {p: event.at for p in event.right if p.table == name}
-            put_back = frozenset(p for p in event.put_back if p.table == name)
-            self._looks[name] = Looks({**known.right, **right}, known.put_back | put_back)
-
-    def keep_places(self) -> None:
-        """Record the registrar's looks at locations, retire early places, and delete their files (K7, K8).
-
-        Must not be called while an epoch is under way.
-        """
-        now = self._wiring.ports.clock.monotonic()
-        deletes = now - self._deleted_at >= RECORD_SECONDS
-        if deletes:
-            self._deleted_at = now
-
-        def has_work(table: Table) -> bool:
-            return table.name in self._looks or (deletes and bool(table.owned.state.retired))
-
-        def keep(table: Table) -> None:
-            looks = self._looks.pop(table.name, Looks())
-            publish = partial(self._publish_between_epochs, table)
-            kept = keep_places(
-                ports=self._wiring.ports,
-                owned=table.owned.ledger,
-                rule=table.rule,
-                looks=looks,
-                publish=publish,
-            )
-            for problem in kept.problems:
-                log.warning("%s: %s", table.name, problem, extra=RECURRING)
-
-        if with_work := [table for table in self._owned_tables.serving() if has_work(table)]:
-            self.map_tables(with_work, keep)
-
-    def drop_expired(self) -> None:
-        """Drop expired partitions, and delete their files (E1 to E4). Must not be called while an epoch is under way."""
-
-        def drop(table: Table) -> None:
-            self._retention.keep(table, partial(self._publish_between_epochs, table))
-
-        if with_work := [table for table in self._owned_tables.serving() if self._retention.has_work(table)]:
-            self.map_tables(with_work, drop)
+            self.guard.attempt(table, work)
 
     def record_idle(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
         """Record the registrations of `idle` tables, and the complete partitions of `waiting` tables.

@@ -1,1 +1,1 @@
-"""What every use case needs: adapters, tables, their ledgers, who owns them, Hive's registrar."""
+"""What every use case needs of tables: their ledgers, their state and condition, and the check of what an epoch wrote."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, assert_never
 import orjson
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.text import utc_text
 
 FORMAT = 1
 BUG = "bug"
@@ -38,7 +39,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The table is set aside since the time `since`, and tried again at `next_try`.
+    """The table is set aside since the time `since`, and tried again at `next_try`, which is empty while it is being tried.
 
     Both are ISO 8601 UTC to the second, by the run's clock; `since` is empty if unknown.
     """
@@ -47,6 +48,10 @@ class Retrying:
     next_try: str
     since: str = ""
     name: ClassVar = "retrying"
+
+    def due_at(self, now: float) -> str:
+        """Return the time of the next try; empty if it has come. `now` is in Unix seconds."""
+        return self.next_try if self.next_try > utc_text(now) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class RunConditions:
     - `most_tasks`: the maximum number of tasks in an epoch now; None before the first plan.
     - `map`: the fingerprint of the run's map; empty for a run of an older version.
     - `decoder`: the decoder of the run's driver; empty for a run of an older version.
+    - `warnings`: present problems that concern all tables.
     """
 
     tables: tuple[TableCondition, ...]
@@ -102,6 +108,7 @@ class RunConditions:
     most_tasks: int | None = None
     map: str = ""
     decoder: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def was_fenced(self) -> bool:
@@ -123,6 +130,7 @@ def encode(run: RunConditions) -> bytes:
         "most_tasks": run.most_tasks,
         "map": run.map,
         "decoder": run.decoder,
+        "warnings": list(run.warnings),
         "tables": tables,
     }
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
@@ -145,6 +153,7 @@ def decode(data: bytes) -> RunConditions:
             most_tasks=document.get("most_tasks"),
             map=str(document.get("map", "")),
             decoder=document.get("decoder", ""),
+            warnings=tuple(document.get("warnings", ())),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a run's conditions: {error}") from error

@@ -12,6 +12,7 @@ from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.progress import Advance
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Denied, StorageError, children
@@ -47,15 +48,19 @@ class UnreadableLedger:
 
 
 def each_ledger(
-    wiring: Wiring, ledgers: Iterable[LedgerPaths], work: Callable[[View], Iterable[T]]
+    wiring: Wiring,
+    ledgers: Iterable[LedgerPaths],
+    work: Callable[[View], Iterable[T]],
+    advance: Advance = lambda **_: None,
 ) -> Iterator[T | UnreadableLedger]:
     """Look at one ledger after the other and yield the results of `work`. A ledger is read only when its result is taken.
 
-    An error becomes the result of its ledger; a ledger that was removed after the listing is skipped.
+    An error becomes the result of its ledger; a ledger that was removed after the listing is skipped. `advance` counts tables.
     """
 
     def results(paths: LedgerPaths) -> Iterator[T | UnreadableLedger]:
-        return attempt(paths.table, lambda: work(look(wiring.ports.files, paths)))
+        yield from attempt(paths.table, lambda: work(look(wiring.ports.files, paths)))
+        advance(tables=1)
 
     return chain.from_iterable(map(results, ledgers))
 

@@ -11,7 +11,8 @@ from kafka2hive.model.text import counted
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.plan.contract import ColumnsSeen
 from kafka2hive.service.tables.report import EpochReport
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.storage.port import FileSystem
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +40,11 @@ class _ColumnsOfTable:
     """What one table's records have left empty since the run began.
 
     `unmapped`: paths that no column takes, as an ordered set. `enough`: no more records come, so the records read so far decide.
+    `first_epoch`: the first epoch of this run that read records. `filled_before`: the columns that earlier epochs filled, of
+    those in `looked_up`.
     """
 
+    first_epoch: int
     rows: int = 0
     epochs: int = 0
     empty: tuple[str, ...] | None = None
@@ -48,6 +52,8 @@ class _ColumnsOfTable:
     reported: tuple[str, ...] = ()
     enough: bool = False
     columns: tuple[Column, ...] = ()
+    looked_up: set[str] = field(default_factory=set)
+    filled_before: set[str] = field(default_factory=set)
 
     def add(self, seen: ColumnsSeen) -> None:
         before = seen.empty if self.empty is None else self.empty
@@ -60,17 +66,26 @@ class _ColumnsOfTable:
     def never_filled(self) -> tuple[str, ...]:
         """The empty columns; until enough records were seen, only those whose name nearly equals a key that no column takes."""
         empty = self.empty or ()
-        if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS:
-            return empty
-        likely = never_filled(empty, self.columns, self.unmapped, _NEARLY_EQUAL)
-        return tuple(entry.column for entry in likely if entry.nearest)
+        return (
+            empty if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS else self.likely
+        )
+
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The empty columns whose name nearly equals a key that no column takes."""
+        named = never_filled(self.empty or (), self.columns, self.unmapped, _NEARLY_EQUAL)
+        return tuple(entry.column for entry in named if entry.nearest)
 
 
 class ColumnWatch:
-    """Shows in metrics and `status` which columns no record has filled, after each epoch; logs one warning for each table."""
+    """Shows in metrics and `status` which columns no record has filled, after each epoch; logs one warning for each table.
 
-    def __init__(self, metrics: ServiceMetrics) -> None:
+    A column that has values in files of earlier epochs is left out, unless a key nearly equals its name, or rows get its default.
+    """
+
+    def __init__(self, metrics: ServiceMetrics, files: FileSystem) -> None:
         self._metrics = metrics
+        self._files = files
         self._seen: dict[str, _ColumnsOfTable] = {}
 
     def __call__(self, report: EpochReport) -> None:
@@ -78,7 +93,7 @@ class ColumnWatch:
         for part in report.reports:
             if part.outcome.columns.rows:
                 table = tables[part.table]
-                seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable())
+                seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable(part.state.epoch))
                 seen_so_far.columns = table.owned.settings.decoded_columns
                 seen_so_far.add(part.outcome.columns)
                 self._report(table, seen_so_far)
@@ -91,7 +106,7 @@ class ColumnWatch:
                 self._report(table, seen_so_far)
 
     def _report(self, table: Table, seen_so_far: _ColumnsOfTable) -> None:
-        now, before = seen_so_far.never_filled, seen_so_far.reported
+        now, before = self._without_refuted(table, seen_so_far), seen_so_far.reported
         if now == before:
             return
         self._metrics.observe_never_filled(table.name, before, now)
@@ -100,6 +115,24 @@ class ColumnWatch:
         seen_so_far.reported = now
         if not before:
             log.warning("%s: %s", table.name, text)
+
+    def _without_refuted(self, table: Table, seen_so_far: _ColumnsOfTable) -> tuple[str, ...]:
+        """Return the columns that stay empty, without those that earlier epochs filled; each is looked up once."""
+        never, likely = seen_so_far.never_filled, seen_so_far.likely
+        with_default = {column.name for column in seen_so_far.columns if column.leeway.default is not None}
+        doubtful = set(never) - seen_so_far.looked_up - with_default
+        if doubtful and isinstance(owned := table.ownership, Owned):
+            from kafka2hive.service.tables.earlier_rows import filled_before  # loads pyarrow
+
+            seen_so_far.looked_up |= doubtful
+            seen_so_far.filled_before |= filled_before(
+                files=self._files,
+                ledger=owned.ledger,
+                settings=owned.settings,
+                columns=doubtful,
+                epoch=seen_so_far.first_epoch,
+            )
+        return tuple(name for name in never if name in likely or name not in seen_so_far.filled_before)
 
 
 def _text(columns: Sequence[NeverFilledColumn], rows: int) -> str:

@@ -1,6 +1,5 @@
 """The time that a table is read through, and the bounds of event time, which depend on it. Pure."""
 
-import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -8,8 +7,9 @@ from kafka2hive.config.dead_letters import dead_letter_ends
 from kafka2hive.config.keys import Bucketing, TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.instant import NEVER, instant_seconds, last_end_over
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.snapshot import UNKNOWN_TIME, EventBounds, Snapshot
+from kafka2hive.model.snapshot import EventBounds, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,9 @@ def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:
 def _late_before(rule: TableRule, state: Snapshot) -> int | None:
     if rule.late == "append" or rule.completion is None:
         return None
-    if state.tracking is None or state.tracking.through == UNKNOWN_TIME:
+    if state.tracking is None or (through := instant_seconds(state.tracking.through)) == NEVER:
         return None
-    through_ms = round(datetime.datetime.fromisoformat(state.tracking.through).timestamp() * 1000)
-    bound = through_ms - round(rule.completion.delay_seconds * 1000)
+    bound = last_end_over(through * 1000, rule.completion.delay_seconds, per_second=1000)
     known = None if state.bounds is None else state.bounds.late_before_ms
     return bound if known is None else max(bound, known)
 

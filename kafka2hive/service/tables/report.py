@@ -1,13 +1,13 @@
 """Starts, publications and epochs of tables as values, and the Reporter that hands them to its listeners."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.containment import Containment
 from kafka2hive.service.tables.manifests import Outcome
-from kafka2hive.service.tables.outages import OutageListener
 from kafka2hive.service.tables.table_state import Table
 
 
@@ -68,33 +68,40 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Calls the listeners of each kind of report, in order."""
+    """Calls the listeners of each kind of report, in order.
+
+    A bug in a listener is logged once. It stops neither the run nor a table, because no record depends on a report.
+    """
 
     epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
     starts: list[Callable[[TableStart], None]] = field(default_factory=list)
-    outages: list[OutageListener] = field(default_factory=list)
     corrections: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
     compactions: list[Callable[[str, bool], None]] = field(default_factory=list)
+    lapses: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
+    _containment: Containment = field(default_factory=Containment)
+
+    def _call(self, listener: Callable[..., None], *arguments: object) -> None:
+        self._containment.attempt("a report", lambda: listener(*arguments))
 
     def epoch(self, report: EpochReport) -> None:
         for listener in self.epochs:
-            listener(report)
-
-    def outage(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """Report the systems that do not answer; `away` holds the reason for each, and is empty if all answer."""
-        for listener in self.outages:
-            listener(away, tables)
+            self._call(listener, report)
 
     def locations_corrected(self, partitions: Collection[HivePartition]) -> None:
         """Report Hive partitions whose locations this run corrected, because somebody had changed them in Hive."""
         for listener in self.corrections:
-            listener(partitions)
+            self._call(listener, partitions)
+
+    def registrations_lapsed(self, partitions: Collection[HivePartition]) -> None:
+        """Report Hive partitions that are registered again, because Hive's table was dropped and created again."""
+        for listener in self.lapses:
+            self._call(listener, partitions)
 
     def compaction(self, table: str, *, moved: bool) -> None:
         """Report that a Hive partition of the table was compacted (`moved`), or that compacting it failed."""
         for listener in self.compactions:
-            listener(table, moved)
+            self._call(listener, table, moved)
 
     def started(self, started: TableStart) -> None:
         for listener in self.starts:
-            listener(started)
+            self._call(listener, started)

@@ -90,8 +90,8 @@ class Owned:
 class SetAside:
     """Why a table is set aside, and until when (monotonic seconds; infinity for a ManualActionRequired).
 
-    `times` counts the failures since the last published epoch. `ownership` is kept, so that a table whose ledger is in
-    order can serve again when the wait is over.
+    `times` counts the failures since the last published epoch; it is at least the number of bugs in this run. `ownership` is
+    kept, so that a table whose ledger is in order can serve again when the wait is over.
     """
 
     error: Kafka2HiveError
@@ -114,6 +114,10 @@ class HiveAnswers:
     def after_refusal(self, partitions: frozenset[HivePartition], error: TableError) -> "HiveAnswers":
         refusals = {**self.refusals, **dict.fromkeys(partitions, error)}
         return HiveAnswers(refusals, self.confirmed - partitions)
+
+    def after_lapse(self, partitions: frozenset[HivePartition]) -> "HiveAnswers":
+        """Return the answers without those about `partitions`, which Hive has lost with their table."""
+        return HiveAnswers(self.refusals, self.confirmed - partitions)
 
     def after_registration(
         self, partitions: frozenset[HivePartition], confirmed: frozenset[HivePartition]
@@ -195,7 +199,10 @@ class Table:
     | `vanished` | topics that Kafka listed earlier in this run, but does not list now (deleted, or old metadata) | OwnedTables |
     | `state` | unowned, owned or set aside | OwnedTables |
     | `hive` | Hive's answers about its partitions | OwnedTables |
-    | `failures` | failures since the last published epoch; a take-over does not reset the count | OwnedTables |
+    | `failures` | failures since the last published epoch or five quiet minutes; a take-over does not reset it | OwnedTables |
+    | `last_wait_ends` | when the wait after the last failure ends (monotonic seconds) | OwnedTables |
+    | `is_on_trial` | it has failed, and nothing shows yet that the cause has ended | OwnedTables |
+    | `bugs` | unexpected errors in the work on the table in this run | TableGuard |
     | `record_sizes` | estimates of the sizes of its records | `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
@@ -212,6 +219,9 @@ class Table:
     state: Unowned | Owned | SetAside = Unowned()
     hive: HiveAnswers = field(default_factory=HiveAnswers)
     failures: int = 0
+    last_wait_ends: float = math.inf
+    is_on_trial: bool = False
+    bugs: int = 0
     record_sizes: RecordSizes = field(default_factory=RecordSizes)
     lag: int | None = None
     held: HeldRecords = HeldRecords()
@@ -279,20 +289,39 @@ class Table:
         ownership = self.ownership
         return ownership.open_registrations if isinstance(ownership, Owned) else frozenset()
 
+    @property
+    def not_in_hive(self) -> frozenset[HivePartition]:
+        """The pending registrations of partitions that Hive is not known to have.
+
+        A partition that gets files again has a pending registration again, but Hive has it from the first one.
+        """
+        return self.open_registrations - self.hive.confirmed
+
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
         """Set the table aside: for ever after a ManualActionRequired, otherwise for a wait that doubles with each failure.
 
         The waits grow from 5 s to 5 min, or only to 30 s if a service was unavailable, because it may be back at any moment.
+        After bugs they grow even if the table publishes epochs in between, because each try costs a take-over. A table that
+        does not publish, because it has nothing to do, counts anew if it has been served for as long as the longest wait.
         `now` is in monotonic seconds. Only OwnedTables calls this method.
         """
-        self.failures += 1
+        is_quiet = not self.is_on_trial and now - self.last_wait_ends > _LONGEST_WAIT
+        self.failures = 1 if is_quiet else self.failures + 1
+        self.is_on_trial = True
+        times = max(self.failures, self.bugs)
         longest = (
             _LONGEST_OUTAGE if isinstance(error, AmbiguousOutcome | ServiceUnavailable) else _LONGEST_WAIT
         )
-        wait = min(_FIRST_WAIT * 2 ** min(self.failures - 1, _DOUBLINGS), longest)
+        wait = min(_FIRST_WAIT * 2 ** min(times - 1, _DOUBLINGS), longest)
         wait = math.inf if isinstance(error, ManualActionRequired) else wait
-        self.state = aside = SetAside(error, now + wait, self.failures, self.ownership)
+        self.last_wait_ends = now + wait
+        self.state = aside = SetAside(error, now + wait, times, self.ownership)
         return aside
+
+    def end_trial(self) -> None:
+        """End the set-aside, because its cause has ended. Only OwnedTables calls this method."""
+        self.state = self.ownership
+        self.is_on_trial = False
 
     def forget(self) -> None:
         """Drop the ledger from memory, so that the next start reads it again (rule R0). Only OwnedTables calls this method."""

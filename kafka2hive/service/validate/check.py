@@ -36,7 +36,7 @@ Result = Passed | Warned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report; `system` is `machine`, `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`.
+    """One line of the report; `system` is `machine`, `kafka`, `registry`, `storage`, `ledger`, `hive`, `reader` or `spark`.
 
     `subject` names the checked thing, such as a table.
     """

@@ -17,7 +17,7 @@ from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 
 if TYPE_CHECKING:
-    from kafka2hive.service.tables.hive_schemas import Catalogue
+    from kafka2hive.service.hive.schemas import Catalogue
     from kafka2hive.service.tables.table_state import MapTable
     from kafka2hive.sql.selects import Selects
 

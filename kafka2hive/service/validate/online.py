@@ -1,11 +1,12 @@
 """`validate --online`: the checks of a map against its services."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
 from kafka2hive.config.keys import DeadLetterOptions
 from kafka2hive.config.route import RoutedTable
+from kafka2hive.hive.description import TableDescription, is_same_creation
 from kafka2hive.hive.stored_as import reader_of, unread, unread_letters
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.location import refuse_vanished_ledger
@@ -19,26 +20,28 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.metastore import Hive, MetastoreUnavailable
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.registry.port import Registry
-from kafka2hive.service.tables.hive_schemas import Catalogue, Statements
-from kafka2hive.service.tables.ledgers import UnreadableLedger, apart, attempt
-from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
-from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
+from kafka2hive.service.hive.schemas import Catalogue, Statements
+from kafka2hive.service.start.preview import StartPreview, look_at_kafka
+from kafka2hive.service.tables.ledgers import UnreadableLedger, apart, attempt, known_states, ledger_tables
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.topics.routes import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned, exit_code_of
 from kafka2hive.service.validate.kafka_check import check_kafka
 from kafka2hive.service.validate.map_check import SelectCheck, check_selects_online
+from kafka2hive.service.validate.readers import check_readers
 from kafka2hive.service.validate.storage_check import LEDGER_ROOT, check_storage
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.spark.java import require_java
+from kafka2hive.spark.environment import require_spark
 
 _ANY_ID = 1
 
 
 @dataclass(frozen=True, slots=True)
 class OnlineResult:
-    """All checks, in the order Kafka, schema registry, storage, ledgers, Hive, Spark."""
+    """All checks, in the order Kafka, schema registry, storage, ledgers, Hive, other readers, Spark."""
 
     checks: tuple[Check, ...]
 
@@ -79,11 +82,14 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None) -
         checks.append(check_registry(registry, wiring.map.registry.url))
     storage = check_storage(wiring, tables)
     checks += storage
-    checks += check_ledgers(wiring, tables_without_failure(storage, tables), kafka if kafka_answers else None)
+    readable = tables_without_failure(storage, tables)
+    checks += check_ledgers(wiring, readable, kafka if kafka_answers else None)
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     if metastore is not None:
-        checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters)
+        states = known_states(wiring, ledger_tables(wiring)) if readable else ()
+        checks += check_hive(metastore, catalogue, tables, letters=wiring.map.dead_letters, states=states)
+    checks += check_readers(wiring.map)
     checks.append(_check_java())
     if selects is not None:
         checks += check_selects_online(selects, catalogue, tables)
@@ -157,12 +163,21 @@ def _without_ledger(wiring: Wiring, table: MapTable) -> Result:
 
 
 def check_hive(
-    metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable], letters: DeadLetterOptions
+    metastore: Hive,
+    catalogue: Catalogue,
+    tables: Collection[MapTable],
+    letters: DeadLetterOptions,
+    states: Iterable[Snapshot] = (),
 ) -> list[Check]:
-    """Check each table and the dead-letter table; ends after the first check that Hive does not answer."""
+    """Check each table and the dead-letter table; ends after the first check that Hive does not answer.
+
+    `states` are the newest snapshots of the ledgers, which say what Hive had earlier.
+    """
     checks: list[Check] = []
+    known = list(states)
     for name, table in [*((t.name, t) for t in tables), (letters.table, None)]:
-        result = _hive_result(metastore, catalogue, name, table)
+        created = [each.created for state in known for each in state.compared if each.table == name]
+        result = _hive_result(metastore, catalogue, name, table, created=created)
         checks.append(Check("hive", name, result))
         if isinstance(result, Failed) and isinstance(result.error, ServiceUnavailable):
             return checks
@@ -191,11 +206,20 @@ def _unread_warning(table: str, fault: str, remedy: str) -> Check:
     return Check("hive", f"{table}: files", Warned(TableError("hive.unread", message, remedy)))
 
 
-def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTable | None) -> Result:
+def _hive_result(
+    metastore: Hive, catalogue: Catalogue, name: str, table: MapTable | None, created: Collection[str]
+) -> Result:
+    """Compare one table. `created` are the times at which the table was created, according to ledgers that had it."""
     try:
         if table is not None:
             catalogue.resolve(table)
         comparison = catalogue.compare(metastore.session, name)
+        is_missing = isinstance(comparison, Statements) and comparison.new_directory is not None
+        is_another = isinstance(comparison, TableDescription) and not all(
+            is_same_creation(each, comparison.created) for each in created
+        )
+        if is_another or (is_missing and created):
+            return Warned(_lost(name, "and created again" if is_another else "or renamed"))
         if isinstance(comparison, Statements):
             count = counted(len(comparison.statements), "statement")
             state = "does not match the map" if comparison.new_directory is None else "does not exist"
@@ -207,8 +231,16 @@ def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTab
         return Failed(error)
 
 
+def _lost(table: str, how: str) -> TableError:
+    return TableError(
+        "hive.created_again",
+        f"{table}: Hive's table was dropped {how} since a ledger recorded it, so Hive may lack partitions whose files are there",
+        "let the service run: it creates the table if the map allows that, and registers all its partitions again",
+    )
+
+
 def _check_java() -> Check:
     try:
-        return Check("spark", "Java", Passed(require_java()))
-    except ServiceUnavailable as error:
+        return Check("spark", "Java", Passed(require_spark()))
+    except (ConfigError, ServiceUnavailable) as error:
         return Check("spark", "Java", Failed(error))

@@ -13,7 +13,15 @@ from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.connect import root_of
-from kafka2hive.storage.port import Denied, FileSystem, NoRoom, NotFound, StorageError, write_file
+from kafka2hive.storage.port import (
+    Denied,
+    ErasureCoded,
+    FileSystem,
+    NoRoom,
+    NotFound,
+    StorageError,
+    write_file,
+)
 
 LEDGER_ROOT = "ledger root"
 """The subject of the ledger root's check."""
@@ -136,5 +144,7 @@ def refusal(place: str, error: StorageError) -> Kafka2HiveError:
         return TableError("storage.denied", message, remedy)
     if isinstance(error, NoRoom):
         return TableError("storage.no_room", message, "free space, or raise the quota")
+    if isinstance(error, ErasureCoded):
+        return TableError("storage.erasure_coded", message, error.remedy)
     remedy = error.remedy or "is the NameNode up, and are its DataNodes?"
     return ServiceUnavailable("storage.unavailable", message, remedy)

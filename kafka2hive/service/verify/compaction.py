@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.early_files import in_unit
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.instant import instant_seconds
 from kafka2hive.model.paths.table_directory import early_place, extension_of, other_place
-from kafka2hive.model.snapshot import CompactionUnit, MovedPartition, Snapshot
+from kafka2hive.model.snapshot import ACCEPT_LOSS, CompactionUnit, MovedPartition, Snapshot
 from kafka2hive.service.verify.files import read_back
 from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.storage.port import FileSystem, NotFound
 
 if TYPE_CHECKING:
-    from kafka2hive.formats.lines.files import PlainLines
+    from kafka2hive.service.verify.written_lines import WrittenLines
 
 _CODE = "verify.compaction"
 _BATCH_ROWS = 32_768
@@ -58,7 +59,7 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     if {entry.partition: (entry.files, entry.rows) for entry in after.early} != counts:
         yield of_epoch(after, _CODE, "its early lines do not follow from the epoch before and its files")
     yield from _audit_retired(before, after, {entry.partition: entry for entry in moved})
-    if after.closed_through < before.closed_through:
+    if instant_seconds(after.closed_through) < instant_seconds(before.closed_through):
         text = f"closed through {after.closed_through}, but {before.closed_through} in the epoch before"
         yield of_epoch(after, _CODE, text)
 
@@ -72,11 +73,11 @@ def audit_units(
     `lost` has the paths of files that may be missing. If a source is among them, the unit cannot be compared, and only the
     compacted files' checksums and row counts are checked.
     """
-    from kafka2hive.formats.lines.files import PlainLines  # slow: it loads pyarrow
-    from kafka2hive.task.rows import schema_in_files
+    from kafka2hive.service.verify.written_lines import written_lines  # slow: it loads pyarrow
 
     data = [file for snapshot in finals for file in snapshot.files]
-    plain = PlainLines(schema_in_files(settings), settings.writer)
+    lines = written_lines(finals, settings)
+    given_up = {loss.path for loss in finals[-1].losses if loss.remedy == ACCEPT_LOSS} if finals else set()
     findings = []
     for snapshot in finals:
         lost_before = {loss.path for loss in snapshot.losses}
@@ -88,16 +89,27 @@ def audit_units(
                 and in_unit(f, unit)
                 and f.final not in lost_before
             ]
-            written = [f for f in snapshot.files if (f.hive_partition, f.task) == (unit.partition, unit.task)]
-            if any(f.final in lost for f in sources):
+            written = _files_of(finals, unit)
+            if any(f.final in lost for f in sources) or any(f.final in given_up for f in written):
                 findings += [
                     entry for f in written if f.final not in lost for entry in read_back(files, f, f.final)
                 ]
                 continue
-            if problem := _difference(files=files, unit=unit, sources=sources, written=written, plain=plain):
+            present = [f for f in written if f.final not in lost]
+            if problem := _difference(files=files, unit=unit, sources=sources, written=present, lines=lines):
                 where = f"epoch {snapshot.epoch}, unit {unit.task}"
                 findings.append(Finding("verify.compacted", unit.partition.location, f"{where}: {problem}"))
     return findings
+
+
+def _files_of(finals: Sequence[Snapshot], unit: CompactionUnit) -> list[DataFile]:
+    """Return the files that the unit wrote, and those that repairs wrote for them; a partition moves once."""
+    return [
+        file
+        for snapshot in finals
+        for file in snapshot.files
+        if file.kind is FileKind.COMPACTED and (file.hive_partition, file.task) == (unit.partition, unit.task)
+    ]
 
 
 def _moved_before(before: Snapshot, after: Snapshot) -> Iterator[MovedPartition]:
@@ -136,7 +148,7 @@ def _difference(
     unit: CompactionUnit,
     sources: Sequence[DataFile],
     written: Sequence[DataFile],
-    plain: "PlainLines",
+    lines: "WrittenLines",
 ) -> str | None:
     """Return how the rows of the written files differ from those of the sources, None if they are equal."""
     from kafka2hive.formats.files import UNREADABLE
@@ -144,7 +156,7 @@ def _difference(
     if len(sources) != unit.sources:
         return f"it has {unit.sources} sources, but the ledger has {len(sources)} files in its interval"
     try:
-        before, after = _sum(files, sources, plain), _sum(files, written, plain)
+        before, after = _sum(files, sources, lines), _sum(files, written, lines)
     except NotFound as error:
         return f"{error} does not exist, so the rows were not compared"
     except UNREADABLE as error:
@@ -154,7 +166,7 @@ def _difference(
     return None
 
 
-def _sum(files: FileSystem, data_files: Iterable[DataFile], plain: "PlainLines") -> tuple[int, int]:
+def _sum(files: FileSystem, data_files: Iterable[DataFile], lines: "WrittenLines") -> tuple[int, int]:
     """Return the number of rows in the files, and the sum of their hashes."""
     import numpy as np
 
@@ -163,7 +175,7 @@ def _sum(files: FileSystem, data_files: Iterable[DataFile], plain: "PlainLines")
 
     rows, total = 0, 0
     for file in data_files:
-        reader = open_reader(files.read(file.final), extension_of(file.final), plain)
+        reader = open_reader(files.read(file.final), extension_of(file.final), lines.of(file.final))
         for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
             hashes = row_hashes(zip(batch.schema.names, batch.columns, strict=True), len(batch))
             rows, total = rows + len(batch), total + int(hashes.sum(dtype=np.uint64))

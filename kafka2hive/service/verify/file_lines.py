@@ -50,8 +50,10 @@ def file_problem(
         if partition.table != snapshot.table or partition.location not in places:
             return f"its partition is {partition.table} {partition.path} at {partition.location}"
     elif file.kind is FileKind.COMPACTED:
-        if file.ranges or not any(u.task == file.task and u.partition == partition for u in snapshot.units):
-            return "it is compacted, but its epoch lacks a unit with its task and partition"
+        has_unit = any(u.task == file.task and u.partition == partition for u in snapshot.units)
+        replaces = any(parent(x.path) == partition.location for x in snapshot.losses if x.epoch == name.epoch)
+        if file.ranges or not (has_unit or replaces):
+            return "it is compacted, but its epoch lacks a unit with its task and partition, and repairs no such file"
         return None  # compacted files have no offsets, because their rows come from early files
     elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
         return f"its partition is {partition.table} {partition.path} at {partition.location}"

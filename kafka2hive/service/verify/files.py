@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, extension_of, ledger_tag
+from kafka2hive.model.progress import Advance, amounts
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import AuditResult, Finding
@@ -55,16 +56,16 @@ def audit_contents(
     concurrency: Concurrency,
     snapshots: Sequence[Snapshot],
     lost: frozenset[str],
-    advance: Callable[[int, int], None],
+    advance: Advance,
 ) -> tuple[Finding, ...]:
     """Read every file, and check its checksum and the row count in its footer. Raises StorageError.
 
-    `advance` is called for each file with 1 and the file's row count, from several threads.
+    `advance` is called for each file, from several threads.
     """
 
     def audit(file: DataFile) -> list[Finding]:
         findings = read_back(files, file, file.final)
-        advance(1, file.rows)
+        advance(**amounts([file]))
         return findings
 
     expected = [file for snapshot in snapshots for file in snapshot.files if file.final not in lost]

@@ -204,6 +204,19 @@ def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     return frozenset(losses | replayed_paths(snapshots))
 
 
+def files_with_rows(snapshots: Sequence[Snapshot]) -> Iterator[DataFile]:
+    """Yield files that have each row once: not those whose rows are in newer files, or that were given up."""
+    gone = lost_paths(snapshots)
+    units = {unit.partition for snapshot in snapshots for unit in snapshot.units}
+    early = {other_place(home.location, home.path) for home in units}
+    for snapshot in snapshots:
+        for file in snapshot.files:
+            if file.final not in gone and not (
+                file.kind is FileKind.DATA and file.hive_partition.location in early
+            ):
+                yield file
+
+
 def retired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     """Return the final paths of early files that may be gone, because their rows are in compacted ones (K8)."""
     snapshots = list(snapshots)

@@ -7,9 +7,10 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Protocol
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore, MetastoreRefused
+from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.paths.table_directory import certificate_path, other_place
 from kafka2hive.model.snapshot import Certificate, Snapshot
@@ -21,6 +22,12 @@ PENDING_SECONDS = 15.0
 """Longer than the 10 s after which a live run retries a registration."""
 
 
+class Locations(Protocol):
+    """The part of Metastore that looks partitions up."""
+
+    def location(self, partition: HivePartition) -> str | None: ...
+
+
 def audit_certificates(
     files: FileSystem, concurrency: Concurrency, finals: Sequence[Snapshot], dropped: Collection[str] = ()
 ) -> list[Finding]:
@@ -28,8 +35,10 @@ def audit_certificates(
 
     At the places in `dropped` (expired Hive partitions) certificates may be gone, and those of the newest epoch may not be
     written yet. The certificate of a reopened Hive partition may be missing, or empty because of a delayed RPC; if it has
-    text, the text must be right.
+    text, the text must be right. It may be missing, too, if a file of its partition was given up or fetched again later: its
+    directory may be gone, and the repair has withdrawn it.
     """
+    repaired = {loss.path.rpartition("/")[0]: loss.epoch for loss in finals[-1].losses} if finals else {}
     reopened = {
         (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
     }
@@ -43,7 +52,9 @@ def audit_certificates(
         try:
             text = files.read(path)
         except NotFound:
-            if snapshot is finals[-1] or withdrawn or certificate.partition.location in dropped:
+            location = certificate.partition.location
+            is_repaired = repaired.get(location, -1) > snapshot.epoch
+            if snapshot is finals[-1] or withdrawn or is_repaired or location in dropped:
                 return []
             return [
                 Finding(
@@ -63,20 +74,23 @@ def audit_certificates(
 def audit_registrations(
     finals: Sequence[Snapshot],
     newest: Snapshot,
-    metastore: Metastore,
+    metastore: Locations,
     clock: Clock,
     dropped: Collection[str] = (),
 ) -> list[Finding]:
     """Return a finding for each Hive partition with data that Hive lacks or has at another location.
 
-    Hive need not have the partitions at the places in `dropped` (expired partitions). A partition whose registration is
+    Hive need not have the partitions at the places in `dropped` (expired partitions), nor those of which an operator has given
+    up every file. A partition whose registration is
     pending in the ledger may be registered by a live run at this moment, so it is looked up again after PENDING_SECONDS. If
     it is still missing, that is a finding, too: no run registers it, or Hive refuses it. Raises MetastoreUnavailable.
     """
     given_up = {f.partition for f in newest.forgotten}
     units = {unit.partition for snapshot in finals for unit in snapshot.units}
     early_places = {replace(home, location=other_place(home.location, home.path)) for home in units}
-    with_data = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path}
+    lost = {loss.path for loss in newest.given_up}
+    files = (file for snapshot in finals for file in snapshot.files if file.final not in lost)
+    with_data = {file.hive_partition for file in files if file.hive_partition.path}
     expected = {p for p in with_data - given_up - early_places if p.location not in dropped}
     pending = {p for p in newest.unregistered if p.path}
     findings = [
@@ -103,7 +117,7 @@ def accepted_registrations(newest: Snapshot) -> tuple[str, ...]:
     )
 
 
-def wrong_registration(partition: HivePartition, metastore: Metastore) -> str | None:
+def wrong_registration(partition: HivePartition, metastore: Locations) -> str | None:
     """Return how Hive's location of the partition differs from the ledger's; None if it does not. Raises MetastoreUnavailable."""
     try:
         location = metastore.location(partition)

@@ -15,13 +15,14 @@ from kafka2hive.formats.files import UNREADABLE
 from kafka2hive.formats.row_hash import comparable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.progress import Advance
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import AuditResult, Finding
 from kafka2hive.service.verify.row_comparison import FindingText, compare_by_place, place_findings
 from kafka2hive.service.verify.row_sources import Reduction, file_schema, load
 from kafka2hive.service.verify.rows import OUTSIDE, Indices, Paths, PlaceColumns, RowHashes, Span
-from kafka2hive.service.verify.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of
+from kafka2hive.service.verify.units import PIECE_OFFSETS, Unit, pieces, units_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 
 _CACHE_BYTES = 512 * 1024 * 1024
@@ -66,7 +67,7 @@ class OtherTableAudit:
             self._only_ours += sum(map(len, unit.ranges)) - sum(map(len, shared))
             for part in pieces(shared, PIECE_OFFSETS):
                 self._piece(unit, [o for o in others if _overlaps(o, part)], part)
-            self._advance(len(unit.files), unit.rows)
+            self._advance(**unit.amounts)
         return AuditResult(self._findings, self._not_checked(units, others))
 
     def _piece(self, unit: Unit, others: Sequence[Unit], ranges: tuple[OffsetRange, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The request, the progress and the result of `verify`."""
+"""The request and the result of `verify`."""
 
 from dataclasses import dataclass, field
 
@@ -88,13 +88,3 @@ class VerifyRequest:
     contents: bool = False
     deep: bool = False
     against: str | None = None
-
-
-class Progress:
-    """Receives the progress of an audit, from any thread. This base class ignores it."""
-
-    def table(self, name: str, files: int, rows: int) -> None:
-        """Begin a table with this many files and rows."""
-
-    def advance(self, files: int, rows: int) -> None:
-        """Add this many files and rows that are done."""

@@ -14,7 +14,7 @@ from kafka2hive.formats.row_hash import Hashes, mix_words
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import Finding
-from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays, Span
+from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays, Span, SparseSpan
 
 Mask = npt.NDArray[np.bool_]
 MOST_FINDINGS = 1_000
@@ -120,7 +120,7 @@ def compare_as_multisets(
 
 
 def place_findings(
-    span: Span,
+    span: Span | SparseSpan,
     differences: PlaceDifferences,
     files: Sequence[DataFile],
     paths: Sequence[str],
@@ -187,7 +187,7 @@ def without_absent(lost: Indices, buckets: Numbers, absent: Mapping[int, int], b
 
 
 def _by_file(
-    code: str, span: Span, places: Indices, owners: Numbers, files: Sequence[DataFile], text: str
+    code: str, span: Span | SparseSpan, places: Indices, owners: Numbers, files: Sequence[DataFile], text: str
 ) -> Iterator[Finding]:
     for owner in np.unique(owners[places]).tolist():
         path = f"; {files[owner].final}" if owner >= 0 else ""

@@ -6,6 +6,7 @@ This module also decides which columns can be compared.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,17 @@ from kafka2hive.formats.row_hash import comparable, row_hashes
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.service.verify.result import Finding
-from kafka2hive.service.verify.rows import NO_FILE, Numbers, Paths, PlaceColumns, RowHashes, Span
+from kafka2hive.service.verify.rows import (
+    NO_FILE,
+    OUTSIDE,
+    Indices,
+    Numbers,
+    Paths,
+    PlaceColumns,
+    RowHashes,
+    Span,
+)
+from kafka2hive.service.verify.written_lines import WrittenLines
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import OpenSink, passing_sinks
@@ -59,6 +70,12 @@ class Reduction:
         )
         rows.add(self.span.places(self.place, batch) if self.place else None, hashes, buckets, file)
 
+    def places(self, batch: pa.RecordBatch) -> Indices:
+        """Return the place of each row; OUTSIDE if rows have no places."""
+        if self.place is None:
+            return np.full(len(batch), OUTSIDE, np.int64)
+        return self.span.places(self.place, batch)
+
 
 @dataclass(slots=True)
 class LoadedRows:
@@ -74,11 +91,11 @@ def load(
     files: Sequence[DataFile],
     contents: Sequence[bytes | None],
     reduction: Reduction,
-    plain: PlainLines | None = None,
+    lines: WrittenLines | None = None,
 ) -> LoadedRows:
     """Read the rows of `files`, of which `contents` has the bytes, or None for a missing file.
 
-    A row's file is its index in `files`. `plain` describes files of lines without compression.
+    A row's file is its index in `files`. `lines` describes files of lines without compression.
     """
     loaded = LoadedRows()
     for number, (file, data) in enumerate(zip(files, contents, strict=True)):
@@ -88,6 +105,7 @@ def load(
             loaded.absent[bucket] += file.rows
             continue
         try:
+            plain = None if lines is None else lines.of(file.final)
             reader = open_reader(data, extension_of(file.final), plain)
             rows = read_rows(reader, reduction.of_letters() if is_letter else reduction, bucket, number)
         except UNREADABLE as error:
@@ -107,13 +125,34 @@ def read_rows(reader: FileReader, reduction: Reduction, bucket: int, file: int) 
     return rows
 
 
-class RecordRows:
-    """The rows of a dry run. `letters` always have places, `data` only if the reduction has a `place`."""
+@dataclass(slots=True)
+class RowsAside:
+    """Rows of one bucket that are compared elsewhere, by another `reduction`; `places` are those of the dry run."""
 
-    def __init__(self, reduction: Reduction) -> None:
+    reduction: Reduction
+    rows: RowHashes = field(default_factory=RowHashes)
+    places: list[Indices] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch, places: Indices) -> None:
+        self.reduction.add(self.rows, batch, np.zeros(len(batch), np.int32))
+        self.places.append(places)
+
+    @property
+    def all_places(self) -> Indices:
+        return np.concatenate([np.zeros(0, np.int64), *self.places])
+
+
+class RecordRows:
+    """The rows of a dry run. `letters` always have places, `data` only if the reduction has a `place`.
+
+    The rows of the buckets in `aside` are only there, each under its path.
+    """
+
+    def __init__(self, reduction: Reduction, aside: Mapping[str, RowsAside] = MappingProxyType({})) -> None:
         self.data = RowHashes()
         self.letters = RowHashes()
         self._reduction = reduction
+        self._aside = {reduction.paths.number(path): rows for path, rows in aside.items()}
 
     @property
     def open_sink(self) -> OpenSink:
@@ -121,7 +160,14 @@ class RecordRows:
 
     def _take_rows(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
         numbers: Numbers = np.array([self._reduction.paths.number(path) for path in paths], np.int32)
-        self._reduction.add(self.data, rows, numbers[ids])
+        buckets = numbers[ids]
+        for number, aside in self._aside.items():
+            is_aside = buckets == number
+            if is_aside.any():
+                part = rows.filter(pa.array(is_aside))
+                aside.add(part, self._reduction.places(part))
+                rows, buckets = rows.filter(pa.array(~is_aside)), buckets[~is_aside]
+        self._reduction.add(self.data, rows, buckets)
 
     def _take_letters(self, rows: pa.RecordBatch, _ids: BucketIds, _paths: Sequence[str]) -> None:
         self._reduction.of_letters().add(self.letters, rows, np.full(len(rows), LETTERS, np.int32))

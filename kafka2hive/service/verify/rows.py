@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.formats.row_hash import Hashes
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition, merge_ranges
 
 Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
@@ -95,6 +95,25 @@ class Span:
         r = self.ranges[index]
         return r.topic_partition, r.start + place - int(self._firsts[index])
 
+    def place(self, topic_partition: TopicPartition, offset: int) -> int:
+        """Return the place of an offset; OUTSIDE if it is in none of the ranges."""
+        for index in self._by_partition.get(topic_partition, []):
+            r = self.ranges[index]
+            if r.start <= offset < r.end:
+                return offset - r.start + int(self._firsts[index])
+        return OUTSIDE
+
+    def are_within(self, places: Indices, ranges: Sequence[OffsetRange]) -> npt.NDArray[np.bool_]:
+        """Return whether each place belongs to one of the `ranges`, which must be parts of the span's."""
+        result = np.zeros(len(places), np.bool_)
+        for r in merge_ranges(ranges):
+            for index in self._by_partition.get(r.topic_partition, []):
+                whole = self.ranges[index]
+                if whole.start <= r.start and r.end <= whole.end:
+                    first = int(self._firsts[index]) + r.start - whole.start
+                    result |= (places >= first) & (places < first + len(r))
+        return result
+
     def runs(self, places: Indices) -> list[OffsetRange]:
         """Return the offset ranges of consecutive places; `places` must ascend."""
         if not len(places):
@@ -106,6 +125,18 @@ class Span:
             tp, first = self.at(int(places[start]))
             runs.append(OffsetRange(tp, first, first + int(places[stop - 1] - places[start]) + 1))
         return runs
+
+
+class SparseSpan:
+    """Numbers some `places` of a span from 0, for sides with few rows of a long span. The places must ascend."""
+
+    def __init__(self, span: Span, places: Indices) -> None:
+        self._span = span
+        self._places = places
+
+    def runs(self, places: Indices) -> list[OffsetRange]:
+        """Return the offset ranges of consecutive places of the whole span."""
+        return self._span.runs(self._places[places])
 
 
 def _masks(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any, npt.NDArray[np.bool_]]]:

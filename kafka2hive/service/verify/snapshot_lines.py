@@ -15,11 +15,13 @@ from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import LINES
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting
-from kafka2hive.model.paths.table_directory import DataFileName
+from kafka2hive.model.paths.table_directory import DataFileName, is_early_place, other_place
 from kafka2hive.model.snapshot import (
     MOST_ORDERS,
     ORDER_DONE,
     REBUILT,
+    AcceptedLoss,
+    Certificate,
     EventBounds,
     Pause,
     RunningReplay,
@@ -39,11 +41,19 @@ _UNKNOWN_EPOCH = -1
 
 Counts = tuple[int, int, int]
 """The first epoch, the number of files, and the number of rows of a Hive partition."""
+Counted = tuple[int, Certificate]
+"""A certificate that no snapshot has withdrawn so far, and its epoch."""
 
 
 def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
     """Audit snapshots in the order of their epochs."""
+    certificates = dict[HivePartition, list[Counted]]()
     for before, after in pairwise(snapshots):
+        for unit in before.units:  # the certificate at the home replaces those at the early place
+            early = other_place(unit.partition.location, unit.partition.path)
+            certificates.pop(replace(unit.partition, location=early), None)
+        for entry in before.certificates:
+            certificates.setdefault(entry.partition, []).append((before.epoch, entry))
         if after.epoch == before.epoch + 1:
             yield from _chain(before, after)
             yield from _header(before, after)
@@ -52,7 +62,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _orders(before, after)
             yield from _replaying(before, after)
             yield from _registrations(before, after)
-            yield from _completeness(before, after)
+            yield from _completeness(before, after, certificates)
             yield from _bounds(before, after)
             yield from audit_places(before, after)
             yield from _dropped(before, after)
@@ -187,22 +197,27 @@ def _replaying(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the pending registrations.
 
-    They must be those of the epoch before and the Hive partitions of this epoch's files, without partitions that have since
-    been registered or given up, without early places that have since been compacted, and without those that were dropped now.
+    They must be those of the epoch before, the Hive partitions of this epoch's files, and those that have lapsed, without
+    partitions that have since been registered or given up, without early places that have since been compacted, and without
+    those that were dropped now.
     """
-    written = {file.hive_partition for file in after.files}
+    written, lapsed = {file.hive_partition for file in after.files}, frozenset(after.lapsed)
     earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
     compacted = {e.partition for e in before.early} - {e.partition for e in after.early}
     dropped = {line.partition for line in after.dropped if line.epoch == after.epoch}
-    expected = (earlier - registered - compacted - dropped | written) - {f.partition for f in after.forgotten}
+    forgotten = {f.partition for f in after.forgotten}
+    expected = ((earlier - registered | lapsed) - compacted - dropped | written) - forgotten
     for tag, lines, distinct in (
         ("unregistered", after.unregistered, pending),
         ("registered", after.registered, registered),
+        ("lapsed", after.lapsed, lapsed),
     ):
         if len(lines) != len(distinct):
             yield of_epoch(after, "verify.registrations", f"it has the same {tag} line twice")
     for partition in sorted(expected - pending):
-        why = "wrote to it" if partition in written else f"follows epoch {before.epoch}, where it is pending,"
+        why = f"follows epoch {before.epoch}, where it is pending,"
+        if partition in written | lapsed:
+            why = "wrote to it" if partition in written else "says that it has lapsed"
         yield _registration(after, partition, f"{why} but lacks its pending registration")
     for partition in sorted(pending - expected):
         yield _registration(after, partition, "has its pending registration, but did not write to it")
@@ -216,21 +231,36 @@ def _registration(snapshot: Snapshot, partition: HivePartition, message: str) ->
     return Finding("verify.registrations", partition.location, f"epoch {snapshot.epoch} {message}")
 
 
-def _completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit open partitions and certificates against the snapshot before, and this epoch's files and losses."""
+def _completeness(
+    before: Snapshot, after: Snapshot, certificates: dict[HivePartition, list[Counted]]
+) -> Iterator[Finding]:
+    """Audit open partitions and certificates against the snapshot before, and this epoch's files and losses.
+
+    `certificates` has all that were not withdrawn before `after`; those that it withdraws are removed. It withdraws the one of
+    the snapshot before, or all of a partition if one of them counts a file that it gives up or fetches again.
+    """
+    withdrawn: list[Counted] = []
+    for partition in after.reopened:
+        held = certificates.pop(partition, [])
+        new = after.losses[len(before.losses) :]
+        if any(_counts(entry, loss.path) for entry in held for loss in new):
+            withdrawn += held
+        else:
+            withdrawn += held[-1:]
+            certificates[partition] = held[:-1]
     if after.tracking is None:
         if after.open or after.certificates:
             yield of_epoch(after, _COMPLETENESS, "partitions are open or complete, though tracking is off")
         return
     yield from _tracking(before, after)
-    uncertified = set(after.reopened) - {entry.partition for entry in before.certificates}
+    uncertified = set(after.reopened) - {entry.partition for _, entry in withdrawn}
     if uncertified:
         yield of_epoch(
             after,
             _COMPLETENESS,
-            f"{min(uncertified).path} is open again, though the epoch before did not certify it",
+            f"{min(uncertified).path} is open again, though no epoch before certified it",
         )
-    counts = _uncertified_counts(before, after)
+    counts = _uncertified_counts(before, after, withdrawn)
     for certificate in after.certificates:
         expected = counts.pop(certificate.partition.path, None)
         if expected != (certificate.since, certificate.files, certificate.rows):
@@ -326,17 +356,30 @@ def _opened_at(snapshot: Snapshot, path: str) -> str | None:
     return next((entry.opened_at for entry in snapshot.open if entry.partition.path == path), None)
 
 
-def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
+def _counts(entry: Counted, path: str) -> bool:
+    """Return whether the certificate counts the file at this path, as far as its directory and the epoch in its name tell."""
+    epoch, certificate = entry
+    directory, _, name = path.rpartition("/")
+    parsed = DataFileName.parse(name)
+    is_here = directory == certificate.partition.location
+    return is_here and parsed is not None and certificate.since <= parsed[0].epoch <= epoch
+
+
+def _without_losses(entry: Counted, losses: Sequence[AcceptedLoss]) -> Counts:
+    """Return the certificate's counts without the files that were recorded as lost after it."""
+    epoch, certificate = entry
+    gone = [loss for loss in losses if loss.epoch > epoch and _counts(entry, loss.path)]
+    rows = certificate.rows - sum(loss.rows for loss in gone)
+    return certificate.since, certificate.files - len(gone), rows
+
+
+def _uncertified_counts(before: Snapshot, after: Snapshot, withdrawn: Sequence[Counted]) -> dict[str, Counts]:
     """Return the counts that the certificate or open line of each Hive partition in `after` must have, by path."""
     parts = [
         (entry.partition.path, (entry.since, entry.files, entry.rows))
         for entry in (before.open if before.tracking is not None else ())
     ]
-    parts += [
-        (entry.partition.path, (entry.since, entry.files, entry.rows))
-        for entry in before.certificates
-        if entry.partition in after.reopened
-    ]
+    parts += [(entry[1].partition.path, _without_losses(entry, before.losses)) for entry in withdrawn]
     parts += [
         (file.hive_partition.path, (after.epoch, 1, file.rows))
         for file in after.files
@@ -349,7 +392,8 @@ def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
         if file.kind is FileKind.COMPACTED
     ]
     locations = {path: set[str]() for path, _ in parts}
-    for partition in (*(o.partition for o in before.open), *(c.partition for c in before.certificates)):
+    known = [entry.partition for entry in before.open] + [entry.partition for entry in before.certificates]
+    for partition in known + [certificate.partition for _, certificate in withdrawn]:
         locations.setdefault(partition.path, set()).add(partition.location)
     sums: dict[str, Counts] = {}
     for path, (since, files, rows) in parts:
@@ -360,6 +404,7 @@ def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
         parsed = DataFileName.parse(name)
         for path, (since, files, rows) in list(sums.items()):
             at_path = bool(path) and directory.endswith("/" + path) and "/source_table=" not in directory
+            at_path = at_path and not is_early_place(directory, path)
             if parsed and (directory in locations[path] or at_path) and parsed[0].epoch >= since:
                 sums[path] = (since, files - 1, rows - loss.rows)
     return {path: counts for path, counts in sums.items() if counts[1]}

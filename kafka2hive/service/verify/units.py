@@ -1,6 +1,6 @@
 """Units of `verify --deep`: the offsets that one task of one epoch read, and all files with rows of them. Pure."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.kafka.positions import Logs
@@ -14,9 +14,6 @@ PIECE_OFFSETS = 4_000_000
 
 _EXPIRED_SINCE = "whose letters were replayed after some of their periods had expired"
 _WITHOUT_BOUNDS = "of tasks with late or out-of-range records, whose bounds a rebuilt ledger does not have"
-
-Advance = Callable[[int, int], None]
-"""Receives how many more files and rows are done."""
 
 
 @dataclass(slots=True)
@@ -46,8 +43,10 @@ class Unit:
         return self.bounds is None and any(a.bad < a.dead_lettered for a in self.accounts.values())
 
     @property
-    def rows(self) -> int:
-        return sum(a.rows + a.dead_lettered for a in self.accounts.values())
+    def amounts(self) -> dict[str, int]:
+        """What the unit adds to the progress of an audit."""
+        rows = sum(a.rows + a.dead_lettered for a in self.accounts.values())
+        return {"files": len(self.files), "rows": rows, "bytes": sum(file.length for file in self.files)}
 
 
 def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:

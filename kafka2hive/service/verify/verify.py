@@ -14,9 +14,9 @@ from kafka2hive.ledger.history import History, read_history
 from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.files import FileKind
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.model.paths.table_directory import owner_marker
+from kafka2hive.model.progress import Advance, amounts
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.tables.ledgers import (
@@ -32,10 +32,12 @@ from kafka2hive.service.verify.history import (
     audit_history,
     dropped_places,
     expired_paths,
+    files_with_rows,
     lost_paths,
     retired_paths,
 )
 from kafka2hive.service.verify.hive_partitions import (
+    Locations,
     accepted_registrations,
     audit_certificates,
     audit_registrations,
@@ -43,7 +45,6 @@ from kafka2hive.service.verify.hive_partitions import (
 from kafka2hive.service.verify.result import (
     AuditResult,
     Finding,
-    Progress,
     TableAuditResult,
     VerifyRequest,
     VerifyResult,
@@ -53,6 +54,7 @@ from kafka2hive.storage.port import FileSystem
 
 if TYPE_CHECKING:
     from kafka2hive.plan.contract import TaskSettings
+    from kafka2hive.service.verify.hive_reading import HiveReading
 
 
 def verify(
@@ -61,7 +63,7 @@ def verify(
     kafka: Kafka | None,
     metastore: Metastore | None,
     settings: "Callable[[str], TaskSettings] | None" = None,
-    progress: Progress = Progress(),  # noqa: B008  stateless
+    reading: "HiveReading | None" = None,
 ) -> VerifyResult:
     """Audit the requested tables of the map's service, one after the other. TableAudit documents the other parameters.
 
@@ -80,10 +82,11 @@ def verify(
         kafka=kafka,
         metastore=metastore,
         settings=settings,
-        progress=progress,
+        reading=reading,
     ).audit
     selected = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
-    tables, failed = apart(each_ledger(wiring, selected, audit))
+    with wiring.progress.work("verify", tables=len(selected)) as advance:
+        tables, failed = apart(each_ledger(wiring, selected, audit, advance))
     errors += failed
     if request.against is not None and not (request.tables or tables or errors):
         errors.append(_same_table(request.against))
@@ -117,7 +120,7 @@ class TableAudit:
     """Audits the tables of `request`.
 
     `kafka` or `metastore` is None if the audit must not ask it. `settings` returns the task settings of a table: `deep`
-    needs `settings` and `kafka`, `against` needs `settings`.
+    needs `settings` and `kafka`, `against` needs `settings`. `reading` is None if Hive's descriptions are not compared.
     """
 
     wiring: Wiring
@@ -125,7 +128,7 @@ class TableAudit:
     kafka: Kafka | None
     metastore: Metastore | None
     settings: "Callable[[str], TaskSettings] | None"
-    progress: Progress
+    reading: "HiveReading | None" = None
 
     def audit(self, view: View) -> list[TableAuditResult]:
         """Return the result for one table, or nothing if the request leaves the table out.
@@ -137,20 +140,21 @@ class TableAudit:
         if not self._is_selected(history) or table == self.request.against:
             return []
         files = [file for snapshot in history.finals for file in snapshot.files]
-        rows = sum(file.rows for file in files if file.kind is not FileKind.COMPACTED)
-        self.progress.table(newest.table, len(files), rows)
+        kept = list(files_with_rows(history.all))
         result = AuditResult(
             [*audit_history(history.all), *audit_ownership(self.wiring.ports.files, history.view)]
         )
-        self._files(history, result)
-        if self.request.against is not None and self.settings is not None:
-            result.extend(self._with_other_table(history, self.request.against, self.settings))
-        self._services(history, result)
+        reads = self.request.contents or self.request.deep or self.request.against is not None
+        with self.wiring.progress.work(table, **(amounts(kept) if reads else {})) as advance:
+            self._files(history, result, advance)
+            if self.request.against is not None and self.settings is not None:
+                result.extend(self._with_other_table(history, self.request.against, self.settings, advance))
+            self._services(history, result)
         table_result = TableAuditResult(
             table=newest.table,
             epochs=len(history.all),
             files=len(files),
-            rows=rows,
+            rows=sum(file.rows for file in kept),
             bytes=sum(file.length for file in files),
             findings=tuple(result.findings),
             no_answer=tuple(dict.fromkeys(result.no_answer)),
@@ -166,7 +170,7 @@ class TableAudit:
         names = {*self.request.tables, *(rule.table for rule in service_map.tables)}
         return history.newest.table in names or service_map.service in {s.service for s in history.all}
 
-    def _files(self, history: History, result: AuditResult) -> None:
+    def _files(self, history: History, result: AuditResult, advance: Advance) -> None:
         """Audit the files' names and lengths, their contents if requested, and with `deep` their rows against Kafka's records."""
         request, retired, expired = self.request, retired_paths(history.all), expired_paths(history.all)
         lost = lost_paths(history.all) | retired | expired
@@ -201,9 +205,10 @@ class TableAudit:
                 concurrency=concurrency,
                 settings=self.settings(name),
                 table=name,
-                advance=self.progress.advance,
+                advance=advance,
             )
-            result.extend(audit.audit(history.finals, self.kafka))
+            gone = (retired | lost_paths(history.all)) - expired
+            result.extend(audit.audit(history.finals, self.kafka, gone))
             result.findings += audit_units(files, history.finals, lost, self.settings(name).tables[name])
             if expired:
                 rows = sum(f.rows for s in history.finals for f in s.files if f.final in expired)
@@ -211,19 +216,13 @@ class TableAudit:
                 result.not_checked.append(
                     f"{counted(rows, 'row')} of {files_of} in expired partitions, which may be deleted"
                 )
-            if retired:
-                rows = sum(f.rows for s in history.finals for f in s.files if f.final in retired)
-                result.not_checked.append(
-                    f"{counted(rows, 'row')} of {counted(len(retired), 'early file')} that were retired: they were compared when"
-                    " they were compacted"
-                )
         elif request.contents:
             result.findings += audit_contents(
                 files=files,
                 concurrency=concurrency,
                 snapshots=history.finals,
                 lost=lost,
-                advance=self.progress.advance,
+                advance=advance,
             )
 
     def _services(self, history: History, result: AuditResult) -> None:
@@ -236,18 +235,24 @@ class TableAudit:
         if self.metastore is not None:
             clock = self.wiring.ports.clock
             try:
+                locations: Locations = self.metastore
+                described = None
+                if self.reading is not None:
+                    result.findings += self.reading.audit_tables(history.finals)
+                    locations = described = self.reading.partitions(history.finals, self.metastore)
                 result.findings += audit_registrations(
                     finals=history.finals,
                     newest=history.newest,
-                    metastore=self.metastore,
+                    metastore=locations,
                     clock=clock,
                     dropped=dropped_places(history.all),
                 )
-            except MetastoreUnavailable as error:
+                result.findings += described.findings if described else ()
+            except (MetastoreUnavailable, ServiceUnavailable) as error:
                 result.no_answer.append(f"Hive: {error}")
 
     def _with_other_table(
-        self, history: History, name: str, settings: "Callable[[str], TaskSettings]"
+        self, history: History, name: str, settings: "Callable[[str], TaskSettings]", advance: Advance
     ) -> AuditResult:
         """Compare the table with the table `name`.
 
@@ -279,7 +284,7 @@ class TableAudit:
         same = own.bucketing == others.bucketing and own.zone == others.zone and others is not own
         by_bucket = same and own.bucketing.time is not BucketTime.PROCESSING
         sides = Side(table, history.finals, place), Side(name, other.finals, other_place)
-        audit = OtherTableAudit(ports.files, ports.concurrency, *sides, by_bucket, self.progress.advance)
+        audit = OtherTableAudit(ports.files, ports.concurrency, *sides, by_bucket, advance)
         return audit.audit()
 
 

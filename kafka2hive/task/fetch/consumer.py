@@ -1,6 +1,7 @@
 """The Kafka consumer of a worker process. It is kept between tasks, because connecting costs more than a small range."""
 
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
 }
 
 _LEADERS_SECONDS = 1.0  # the interval at which librdkafka looks for unknown leaders
+_TELL_SECONDS = 60.0
 _KNOWN_SECONDS = 300.0  # librdkafka caches a topic's metadata for longer
 
 GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
@@ -56,10 +58,11 @@ ABOUT_ONE = GONE | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 
 
 class ConsumerPort(Protocol):
-    """The part of a Kafka client that a task uses. TaskConsumer describes `last_error` and `complaints`."""
+    """The part of a Kafka client that a task uses. TaskConsumer describes the attributes."""
 
     last_error: str
     complaints: dict[str, KafkaError]
+    longest_delay: float
 
     def assign(self, assignments: list[Assignment]) -> None: ...
 
@@ -90,7 +93,8 @@ class ConsumerPort(Protocol):
 class Client(Protocol):
     """The part of a Kafka client that TaskConsumer uses. Every call may raise KafkaException.
 
-    A client logs to the logger and calls `on_error` with errors that are not about a record, both during `consume`.
+    A client logs to the logger, calls `on_error` with errors that are not about a record, and `on_throttle` with a broker that
+    delays its answers and for how many seconds, all during `consume`.
     """
 
     def assign(self, assignments: list[Assignment]) -> None: ...
@@ -113,14 +117,20 @@ class Client(Protocol):
 
 
 OnError = Callable[[KafkaError], None]
-OpenClient = Callable[[Mapping[str, Any], logging.Logger, OnError], Client]
+OnThrottle = Callable[[str, float], None]
+OpenClient = Callable[[Mapping[str, Any], logging.Logger, OnError, OnThrottle], Client]
 
 
 class PythonClient(Consumer):  # type: ignore[misc]  # it ships no types
     """A confluent-kafka consumer as a Client."""
 
-    def __init__(self, config: Mapping[str, Any], logger: logging.Logger, on_error: OnError) -> None:
-        super().__init__({**config, "error_cb": on_error}, logger=logger)
+    def __init__(
+        self, config: Mapping[str, Any], logger: logging.Logger, on_error: OnError, on_throttle: OnThrottle
+    ) -> None:
+        def throttled(event: Any) -> None:
+            on_throttle(event.broker_name, event.throttle_time)
+
+        super().__init__({**config, "error_cb": on_error, "throttle_cb": throttled}, logger=logger)
 
     def consume(self, count: int, seconds: float) -> MessageBatch:
         return MessageBatch(super().consume(count, seconds))
@@ -129,15 +139,17 @@ class PythonClient(Consumer):  # type: ignore[misc]  # it ships no types
         return {(a.topic, a.partition): a.error for a in self.offsets_for_times(asked, timeout=seconds)}
 
 
-def open_client(config: Mapping[str, Any], logger: logging.Logger, on_error: OnError) -> Client:
+def open_client(
+    config: Mapping[str, Any], logger: logging.Logger, on_error: OnError, on_throttle: OnThrottle
+) -> Client:
     """Return the compiled library's client, or the Python client if the library is missing or cannot serve the config."""
     if (setting := python_only_setting(config)) and librdkafka() is not None:
         log.info(
             "the Python client reads the records, which costs more CPU: the compiled one lacks %s", setting
         )
     elif librdkafka() is not None:
-        return NativeClient(config, logger, on_error)
-    return PythonClient(config, logger, on_error)
+        return NativeClient(config, logger, on_error, on_throttle)
+    return PythonClient(config, logger, on_error, on_throttle)
 
 
 class TaskConsumer:
@@ -145,18 +157,21 @@ class TaskConsumer:
 
     `last_error` is the text of the client's last error. `complaints` has errors about single topic partitions that do not
     come as messages (unknown topic partition, access denied), by librdkafka's name of the topic partition, "topic [number]".
+    `longest_delay` is the longest delay (seconds) that brokers have announced, because of a quota, since the caller set it to 0.
     Raises ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka rejects the properties.
     """
 
     def __init__(self, properties: Sequence[tuple[str, str]], open_client: OpenClient = open_client) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
+        self.longest_delay = 0.0
+        self._throttle_told = -math.inf
         self._properties = tuple(properties)
         self._known: dict[Key, float] = {}
         self._log = ClientLog(log)
         config = {**_DEFAULTS, **dict(properties), **_FIXED}
         try:
-            self._client = open_client(config, self._log.logger, self._complain)
+            self._client = open_client(config, self._log.logger, self._complain, self._throttled)
         except KafkaException as error:
             raise refused_properties(properties, error) from error
 
@@ -165,6 +180,18 @@ class TaskConsumer:
         subject, colon, _ = error.str().partition(": ")
         if colon and error.code() in ABOUT_ONE:
             self.complaints[subject] = error
+
+    def _throttled(self, broker: str, seconds: float) -> None:
+        now = time.monotonic()
+        self.longest_delay = max(self.longest_delay, seconds)
+        if seconds > 0 and now - self._throttle_told >= _TELL_SECONDS:
+            self._throttle_told = now
+            log.warning(
+                "Kafka throttles this client: broker %s delays its answers by %.1f s, because of a quota of the user or client"
+                " id (consumer_byte_rate or request_percentage); reading goes on slowly",
+                broker,
+                seconds,
+            )
 
     def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
         refusal = self._log.refusal(since)

@@ -70,6 +70,14 @@ class CountedConsumer:
     def complaints(self) -> dict[str, KafkaError]:
         return self._consumer.complaints
 
+    @property
+    def longest_delay(self) -> float:
+        return self._consumer.longest_delay
+
+    @longest_delay.setter
+    def longest_delay(self, seconds: float) -> None:
+        self._consumer.longest_delay = seconds
+
     def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
         return self._consumer.refusal(since, certain=certain)
 

@@ -127,7 +127,8 @@ class Fetch:
     def __iter__(self) -> Iterator[Event]:
         """Yield events until all ranges are read or dropped.
 
-        Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds`, AccessRefused within seconds if brokers
+        Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds` and the longest delay that a broker announces
+        because of a quota, AccessRefused within seconds if brokers
         refuse this client, and FetchBug for a record that was not requested.
         """
         self._consumer.assign(
@@ -140,7 +141,7 @@ class Fetch:
             self._progress()
             now = time.monotonic()
             if not runs and not batch.events:
-                stalled = now - last > self._stall_seconds
+                stalled = now - last > self._stall_seconds + self._consumer.longest_delay
                 allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
                 lasting = now - last > min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
                 if lasting and (refusal := self._consumer.refusal(last, certain=not stalled)):
@@ -153,6 +154,7 @@ class Fetch:
                     raise self._stall_error()
                 continue
             yield from self._sort(runs, batch.events, now)
+            self._consumer.longest_delay = 0.0
             last = time.monotonic()  # not `now`: the caller may have taken long over the events
         self._consumer.unassign()
 
@@ -261,6 +263,14 @@ class Fetch:
 
     def _stall_error(self) -> ServiceUnavailable:
         unread = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
+        if delay := self._consumer.longest_delay:
+            return ServiceUnavailable(
+                "kafka.throttled",
+                f"no record for {self._stall_seconds:.0f} s, because a quota makes brokers delay their answers by up to"
+                f" {delay:.1f} s; not read yet: {unread}",
+                "raise the quota of the client (consumer_byte_rate): if a batch of the topic is larger than the quota allows"
+                " within its window (11 s by default), brokers never send it",
+            )
         return ServiceUnavailable(
             "kafka.stalled",
             f"no record for {self._stall_seconds:.0f} s; not read yet: {unread};"

@@ -58,10 +58,12 @@ class NativeClient:
         config: Mapping[str, object],
         logger: logging.Logger,
         on_error: Callable[[KafkaError], None],
+        on_throttle: Callable[[str, float], None],
     ) -> None:
         """Raise KafkaException if librdkafka refuses the config. `librdkafka()` must not be None."""
         self._logger = logger
         self._on_error = on_error
+        self._on_throttle = on_throttle
         texts = {
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in config.items()
@@ -92,11 +94,13 @@ class NativeClient:
 
     def consume(self, count: int, seconds: float) -> "NativeBatch":
         batch = _call(self._consumer.consume, count, _BATCH_BYTES, seconds)
-        lines, errors = self._consumer.heard()
+        lines, errors, throttles = self._consumer.heard()
         for level, facility, client, text in lines:
             self._logger.log(_LEVELS[level], "%s [%s] %s", facility, client, text)
         for code, text in errors:
             self._on_error(KafkaError(code, text))
+        for broker, millis in throttles:
+            self._on_throttle(broker, millis / 1000)
         return NativeBatch(batch)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.dead_letters import CLOSED, OUT_OF_BOUNDS, OUT_OF_RANGE
+from kafka2hive.formats.files import unwritable_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
@@ -23,7 +24,7 @@ from kafka2hive.task.fetch.fetch import TableUnreadable
 from kafka2hive.task.fetch.reader import RangeReader
 from kafka2hive.task.fetch.records import Indices, Offsets
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
-from kafka2hive.task.rejections import rows_not_held, unwritable_of
+from kafka2hive.task.rejections import rows_not_held
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.task.sql.shares import RowsWritten

@@ -98,10 +98,10 @@ fn fill(target: &Target, bytes: &mut Bytes, rows: &mut Rows, context: &Context) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrays::{Fixed, Texts};
     use crate::avro::shapes::Shape;
-    use crate::columns::{Fixed, Texts};
+    use crate::columns::{List, Struct};
     use crate::keys::Keys;
-    use crate::nested::{List, Struct};
 
     fn read(decoder: &mut Decoder, messages: &[Vec<u8>]) -> Vec<u8> {
         let mut offsets = vec![0];

@@ -4,6 +4,7 @@ use crate::avro::bytes::Bytes;
 use crate::avro::shapes::{skip, Shape};
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
+use crate::numbers::unscaled;
 use crate::times::{DAY, EARLIEST, LATEST};
 
 /// What to do with a value; plan.py explains the same steps.
@@ -259,17 +260,6 @@ pub(crate) fn day(days: i32, column: &mut Column) -> Parsed<()> {
     Ok(())
 }
 
-/// Returns a big-endian number. Bytes before the last 16 may only repeat its sign.
-pub(crate) fn unscaled(bytes: &[u8]) -> Parsed<i128> {
-    let negative = bytes.first().ok_or(Doubt)? & 0x80 != 0;
-    let sign = if negative { 0xff } else { 0 };
-    let (head, tail) = bytes.split_at(bytes.len().saturating_sub(16));
-    if head.iter().any(|byte| *byte != sign) || tail[0] & 0x80 != sign & 0x80 {
-        return Err(Doubt);
-    }
-    Ok(tail.iter().fold(if negative { -1 } else { 0 }, |number, byte| number << 8 | i128::from(*byte)))
-}
-
 pub(crate) fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Parsed<i128> {
     let power = |digits: u32| 10_i128.checked_pow(digits).ok_or(Doubt);
     let result = if to >= from {
@@ -301,7 +291,7 @@ fn uuid(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::Fixed;
+    use crate::arrays::Fixed;
 
     #[test]
     fn decimals_are_exact_or_doubt() {

@@ -81,6 +81,7 @@ type Conf = *mut c_void;
 type Queue = *mut c_void;
 type LogCallback = unsafe extern "C" fn(Handle, c_int, *const c_char, *const c_char);
 type ErrorCallback = unsafe extern "C" fn(Handle, c_int, *const c_char, *mut c_void);
+type ThrottleCallback = unsafe extern "C" fn(Handle, *const c_char, i32, c_int, *mut c_void);
 
 extern "C" {
     fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
@@ -120,6 +121,7 @@ functions! {
     rd_kafka_conf_set_opaque: (Conf, *mut c_void) -> ();
     rd_kafka_conf_set_log_cb: (Conf, LogCallback) -> ();
     rd_kafka_conf_set_error_cb: (Conf, ErrorCallback) -> ();
+    rd_kafka_conf_set_throttle_cb: (Conf, ThrottleCallback) -> ();
     rd_kafka_new: (c_int, Conf, *mut c_char, usize) -> Handle;
     rd_kafka_opaque: (Handle) -> *mut c_void;
     rd_kafka_name: (Handle) -> *const c_char;
@@ -250,6 +252,8 @@ pub struct Heard {
     pub lines: Vec<LogLine>,
     /// Errors of the client, such as a broker that is away
     pub errors: Vec<Error>,
+    /// Brokers that delay their answers because of a quota, and for how many milliseconds
+    pub throttles: Vec<(String, i32)>,
 }
 
 type Callbacks = Mutex<Heard>;
@@ -273,6 +277,16 @@ unsafe extern "C" fn on_error(_: Handle, code: c_int, reason: *const c_char, opa
     let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
     if heard.errors.len() < MOST_HEARD {
         heard.errors.push(error);
+    }
+}
+
+unsafe extern "C" fn on_throttle(_: Handle, broker: *const c_char, _: i32, millis: c_int, opaque: *mut c_void) {
+    // SAFETY: as in `on_log`.
+    let Some(heard) = opaque.cast::<Callbacks>().as_ref() else { return };
+    let throttle = (text(broker), millis);
+    let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+    if heard.throttles.len() < MOST_HEARD {
+        heard.throttles.push(throttle);
     }
 }
 
@@ -369,6 +383,7 @@ impl Client {
             (library.0.rd_kafka_conf_set_opaque)(conf.pointer, heard.cast());
             (library.0.rd_kafka_conf_set_log_cb)(conf.pointer, on_log);
             (library.0.rd_kafka_conf_set_error_cb)(conf.pointer, on_error);
+            (library.0.rd_kafka_conf_set_throttle_cb)(conf.pointer, on_throttle);
             let handle = (library.0.rd_kafka_new)(CONSUMER, conf.pointer, why.as_mut_ptr(), why.len());
             if handle.is_null() {
                 let error = library.last_error("Failed to create consumer: ", &why);

@@ -68,6 +68,7 @@ fn words(places: Vec<Place>) -> Vec<PlaceWords> {
 
 type Lines = Vec<(i32, String, String, String)>;
 type Errors = Vec<(i32, String)>;
+type Throttles = Vec<(String, i32)>;
 
 /// A consumer for assigned topic partitions. After `close` each call is an error; records that it delivered stay readable.
 #[pyclass(module = "kafka2hive_native", frozen, name = "Consumer")]
@@ -132,11 +133,11 @@ impl PyConsumer {
         Ok(PyBatch { tally: tally.runs, delivery: Arc::new(delivery), events })
     }
 
-    /// Log lines (level, facility, client, text) and errors (code, text) since the last call.
-    fn heard(&self) -> PyResult<(Lines, Errors)> {
+    /// Log lines (level, facility, client, text), errors (code, text) and throttles (broker, milliseconds) since the last call.
+    fn heard(&self) -> PyResult<(Lines, Errors, Throttles)> {
         let heard = self.client()?.heard();
         let lines = heard.lines.into_iter().map(|line| (line.level, line.facility, line.client, line.text)).collect();
-        Ok((lines, heard.errors.into_iter().map(|error| (error.code, error.text)).collect()))
+        Ok((lines, heard.errors.into_iter().map(|error| (error.code, error.text)).collect(), heard.throttles))
     }
 
     /// Leaves the brokers. A second call does nothing.

@@ -443,6 +443,14 @@ mod tests {
     }
 
     #[test]
+    fn only_a_negative_time_is_none() {
+        let delivery = delivery();
+        let nulls = |place| timestamps(&[(&*delivery, place)]).null_count;
+        assert_eq!(delivery.timestamps[..3], [-10, 0, 10]);
+        assert_eq!([0, 1, 2].map(nulls), [1, 0, 0]);
+    }
+
+    #[test]
     fn offsets_below_a_limit_are_counted() {
         let (_, _, records) = Records::runs(&delivery()).swap_remove(0);
         assert_eq!([9, 10, 11, 30, 31].map(|limit| records.count_below(limit)), [0, 0, 1, 2, 3]);

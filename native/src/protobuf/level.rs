@@ -3,9 +3,10 @@
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
 use crate::protobuf::bytes::{Bytes, END, LENGTH, START};
+use crate::protobuf::integers::Kind;
 use crate::protobuf::places::Places;
 use crate::protobuf::shapes::{packable, skip};
-use crate::protobuf::values::{Context, Scalar, Value};
+use crate::protobuf::values::{places, Context, Leaf, Scalar};
 use crate::rows::Rows;
 
 /// How often a field may occur, and what an absent one becomes.
@@ -70,6 +71,20 @@ pub struct Level {
     oneofs: Vec<u64>,
     /// Number of the current message
     message: u64,
+}
+
+/// What to do with a value; plan.py explains the same steps.
+pub enum Value {
+    /// A value that is read in one step
+    Scalar(Scalar),
+    /// Any other value that contains none
+    Leaf(Leaf),
+    /// A message of google/protobuf/wrappers.proto: how to take its field, the field's wire type and default
+    Wrapped(Box<Value>, u32, Vec<u8>),
+    /// message or group to a struct; the group's number, 0 for a message
+    Row(Box<Level>, u32),
+    /// An entry of a map: the key's type (None: string), then the value as for Wrapped
+    Entry(Option<Kind>, Box<Value>, u32, Vec<u8>),
 }
 
 /// Where values go.
@@ -316,12 +331,101 @@ impl Level {
     }
 }
 
+impl Value {
+    /// Returns the step of a value that is read in one step.
+    pub fn scalar(&self) -> Option<Scalar> {
+        match self {
+            Value::Scalar(scalar) => Some(*scalar),
+            _ => None,
+        }
+    }
+
+    /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
+    #[inline(always)]
+    pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Scalar(scalar) => scalar.read(bytes, column, context),
+            other => other.any(bytes, column, context),
+        }
+    }
+
+    #[inline(never)]
+    fn any(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Scalar(scalar) => scalar.read(bytes, column, context)?,
+            Value::Leaf(leaf) => leaf.read(bytes, column, context)?,
+            Value::Wrapped(value, wire, default) => {
+                let mut inner = bytes.inner()?;
+                let [value_at] = places(&mut inner, [*wire], true)?;
+                match value_at {
+                    Some(at) => {
+                        inner.at = at;
+                        value.read(&mut inner, column, context)?;
+                    }
+                    None => value.read(&mut Bytes::new(default, 0), column, context)?,
+                }
+            }
+            Value::Row(level, group) => {
+                let Column::Struct(column) = column else { return Err(Doubt) };
+                if *group == 0 {
+                    level.read(&mut bytes.inner()?, 0, &mut column.fields, context)?;
+                } else {
+                    bytes.open()?;
+                    level.read(bytes, *group, &mut column.fields, context)?;
+                    bytes.close();
+                }
+                column.close();
+            }
+            Value::Entry(key, value, wire, default) => {
+                let Column::Map(map) = column else { return Err(Doubt) };
+                let mut inner = bytes.inner()?;
+                let key_wire = key.map_or(LENGTH, Kind::wire);
+                let [key_at, value_at] = places(&mut inner, [key_wire, *wire], false)?;
+                match key {
+                    None => match key_at {
+                        Some(at) => {
+                            inner.at = at;
+                            map.keys.push(inner.text()?);
+                        }
+                        None => map.keys.push(b""),
+                    },
+                    Some(kind) => {
+                        let number = match key_at {
+                            Some(at) => {
+                                inner.at = at;
+                                kind.read(&mut inner)?
+                            }
+                            None => 0,
+                        };
+                        map.keys.push_within_reach(key_text(*kind, number).as_bytes())?;
+                    }
+                }
+                match value_at {
+                    Some(at) => {
+                        inner.at = at;
+                        value.read(&mut inner, &mut map.item, context)?;
+                    }
+                    None => value.read(&mut Bytes::new(default, 0), &mut map.item, context)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key_text(kind: Kind, number: i64) -> String {
+    match kind {
+        Kind::Bool => (number == 1).to_string(),
+        kind if kind.unsigned_64() => (number as u64).to_string(),
+        _ => number.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::Fixed;
+    use crate::arrays::Fixed;
     use crate::protobuf::bytes::VARINT;
-    use crate::protobuf::integers::Kind;
     use crate::rows::Batches;
 
     /// More than a word of bits; tags of one, two and three bytes.

@@ -1,11 +1,11 @@
 //! One value of a message to a column, by the acceptance table.
 
-use crate::avro::values::{day, real, rescaled, unscaled, whole};
+use crate::avro::values::{day, real, rescaled, whole};
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
+use crate::numbers::unscaled;
 use crate::protobuf::bytes::{Bytes, LENGTH, VARINT};
 use crate::protobuf::integers::Kind;
-use crate::protobuf::level::Level;
 use crate::protobuf::shapes::Shape;
 
 const BILLION: i64 = 1_000_000_000;
@@ -29,10 +29,8 @@ pub enum Scalar {
     Text,
 }
 
-/// What to do with a value; plan.py explains the same steps.
-pub enum Value {
-    /// A value that is read in one step
-    Scalar(Scalar),
+/// A value that contains no other value and is not a scalar; plan.py explains the same steps.
+pub enum Leaf {
     /// uint64 or fixed64 to a number
     Unsigned(Kind),
     /// Bytes
@@ -49,12 +47,6 @@ pub enum Value {
     Unscaled,
     /// google.type.Date
     Day,
-    /// A message of google/protobuf/wrappers.proto: how to take its field, the field's wire type and default
-    Wrapped(Box<Value>, u32, Vec<u8>),
-    /// message or group to a struct; the group's number, 0 for a message
-    Row(Box<Level>, u32),
-    /// An entry of a map: the key's type (None: string), then the value as for Wrapped
-    Entry(Option<Kind>, Box<Value>, u32, Vec<u8>),
 }
 
 /// What does not change from message to message.
@@ -112,50 +104,33 @@ impl Scalar {
     }
 }
 
-impl Value {
-    /// Returns the step of a value that is read in one step.
-    pub fn scalar(&self) -> Option<Scalar> {
-        match self {
-            Value::Scalar(scalar) => Some(*scalar),
-            _ => None,
-        }
-    }
-
+impl Leaf {
     /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
-    #[inline(always)]
-    pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
-        match self {
-            Value::Scalar(scalar) => scalar.read(bytes, column, context),
-            other => other.any(bytes, column, context),
-        }
-    }
-
     #[inline(never)]
-    fn any(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+    pub fn read(&self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
         match self {
-            Value::Scalar(scalar) => scalar.read(bytes, column, context)?,
-            Value::Unsigned(kind) => match kind.read(bytes)? {
+            Leaf::Unsigned(kind) => match kind.read(bytes)? {
                 large @ ..=-1 => beyond_i64(large as u64, column)?,
                 number => whole(number, column)?,
             },
-            Value::Octets => {
+            Leaf::Octets => {
                 let Column::Binary(column) = column else { return Err(Doubt) };
                 column.push(bytes.octets()?);
             }
-            Value::Symbol(names) => {
+            Leaf::Symbol(names) => {
                 let number = Kind::Int32.read(bytes)?;
                 let place = names.binary_search_by_key(&number, |one| one.0).map_err(|_| Doubt)?;
                 let Column::Text(column) = column else { return Err(Doubt) };
                 column.push_within_reach(&names[place].1)?;
             }
-            Value::Ordinal(known) => {
+            Leaf::Ordinal(known) => {
                 let number = Kind::Int32.read(bytes)?;
                 if !known.is_empty() && known.binary_search(&number).is_err() {
                     return Err(Doubt);
                 }
                 whole(number, column)?;
             }
-            Value::Stamp => {
+            Leaf::Stamp => {
                 let [seconds, nanos] = numbers(bytes, [Kind::Int64, Kind::Int32])?;
                 let Column::Moment(column) = column else { return Err(Doubt) };
                 if !(0..BILLION).contains(&nanos) || nanos % 1000 != 0 {
@@ -164,7 +139,7 @@ impl Value {
                 let micros = seconds.checked_mul(1_000_000).and_then(|micros| micros.checked_add(nanos / 1000)).ok_or(Doubt)?;
                 column.push(micros, true, context.utc)?;
             }
-            Value::Span => {
+            Leaf::Span => {
                 let [seconds, nanos] = numbers(bytes, [Kind::Int64, Kind::Int32])?;
                 let one_sign = seconds.signum() * nanos.signum() >= 0;
                 if nanos.abs() >= BILLION || !(-MOST_SECONDS..=MOST_SECONDS).contains(&seconds) || !one_sign {
@@ -174,7 +149,7 @@ impl Value {
                 let unscaled = i128::from(seconds) * i128::from(BILLION) + i128::from(nanos);
                 column.push(rescaled(unscaled, 9, *precision, *scale)?);
             }
-            Value::Unscaled => {
+            Leaf::Unscaled => {
                 let mut inner = bytes.inner()?;
                 let [octets, precision, scale] = places(&mut inner, [LENGTH, VARINT, VARINT], true)?;
                 if let Some(at) = precision {
@@ -193,74 +168,12 @@ impl Value {
                 let Column::Decimal(column, precision, to) = column else { return Err(Doubt) };
                 column.push(rescaled(number, from, *precision, *to)?);
             }
-            Value::Day => {
+            Leaf::Day => {
                 let [year, month, of_month] = numbers(bytes, [Kind::Int32; 3])?;
                 day(days_since_1970(year, month, of_month)?, column)?;
             }
-            Value::Wrapped(value, wire, default) => {
-                let mut inner = bytes.inner()?;
-                let [value_at] = places(&mut inner, [*wire], true)?;
-                match value_at {
-                    Some(at) => {
-                        inner.at = at;
-                        value.read(&mut inner, column, context)?;
-                    }
-                    None => value.read(&mut Bytes::new(default, 0), column, context)?,
-                }
-            }
-            Value::Row(level, group) => {
-                let Column::Struct(column) = column else { return Err(Doubt) };
-                if *group == 0 {
-                    level.read(&mut bytes.inner()?, 0, &mut column.fields, context)?;
-                } else {
-                    bytes.open()?;
-                    level.read(bytes, *group, &mut column.fields, context)?;
-                    bytes.close();
-                }
-                column.close();
-            }
-            Value::Entry(key, value, wire, default) => {
-                let Column::Map(map) = column else { return Err(Doubt) };
-                let mut inner = bytes.inner()?;
-                let key_wire = key.map_or(crate::protobuf::bytes::LENGTH, Kind::wire);
-                let [key_at, value_at] = places(&mut inner, [key_wire, *wire], false)?;
-                match key {
-                    None => match key_at {
-                        Some(at) => {
-                            inner.at = at;
-                            map.keys.push(inner.text()?);
-                        }
-                        None => map.keys.push(b""),
-                    },
-                    Some(kind) => {
-                        let number = match key_at {
-                            Some(at) => {
-                                inner.at = at;
-                                kind.read(&mut inner)?
-                            }
-                            None => 0,
-                        };
-                        map.keys.push_within_reach(key_text(*kind, number).as_bytes())?;
-                    }
-                }
-                match value_at {
-                    Some(at) => {
-                        inner.at = at;
-                        value.read(&mut inner, &mut map.item, context)?;
-                    }
-                    None => value.read(&mut Bytes::new(default, 0), &mut map.item, context)?,
-                }
-            }
         }
         Ok(())
-    }
-}
-
-fn key_text(kind: Kind, number: i64) -> String {
-    match kind {
-        Kind::Bool => (number == 1).to_string(),
-        kind if kind.unsigned_64() => (number as u64).to_string(),
-        _ => number.to_string(),
     }
 }
 
@@ -290,7 +203,7 @@ fn beyond_i64(number: u64, column: &mut Column) -> Parsed<()> {
 /// Skips the fields of a message. Returns where the values of fields 1, 2 .. begin; Doubt if one of them repeats.
 ///
 /// `others`: whether it may have other fields.
-fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> Parsed<[Option<usize>; N]> {
+pub(crate) fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> Parsed<[Option<usize>; N]> {
     let mut starts = [None; N];
     while !bytes.at_end() {
         let (number, wire) = bytes.tag()?;

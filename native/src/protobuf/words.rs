@@ -8,9 +8,9 @@ use pyo3::types::PyTuple;
 
 use crate::protobuf::bytes::{LENGTH, START};
 use crate::protobuf::integers::Kind;
-use crate::protobuf::level::{Label, Level, Slot};
+use crate::protobuf::level::{Label, Level, Slot, Value};
 use crate::protobuf::shapes::{Known, Shape};
-use crate::protobuf::values::{Scalar, Value};
+use crate::protobuf::values::{Leaf, Scalar};
 
 type Any<'py> = Bound<'py, PyAny>;
 type Words<'py> = (String, u32, String, String, u32, Vec<u8>, isize, usize, Vec<(usize, Any<'py>)>, Option<Any<'py>>);
@@ -98,7 +98,7 @@ fn value(words: &Any, group: u32, shapes: usize) -> PyResult<Value> {
     Ok(match at(0)?.extract::<String>()?.as_str() {
         "Boolean" => Value::Scalar(Scalar::Boolean),
         "Whole" => match kind(1)? {
-            kind if kind.unsigned_64() => Value::Unsigned(kind),
+            kind if kind.unsigned_64() => Value::Leaf(Leaf::Unsigned(kind)),
             kind => Value::Scalar(Scalar::Whole(kind)),
         },
         "Moment" => {
@@ -111,16 +111,16 @@ fn value(words: &Any, group: u32, shapes: usize) -> PyResult<Value> {
         "Real" if at(1)?.extract::<u32>()? == 32 => Value::Scalar(Scalar::Float),
         "Real" => Value::Scalar(Scalar::Double),
         "Text" => Value::Scalar(Scalar::Text),
-        "Octets" => Value::Octets,
+        "Octets" => Value::Leaf(Leaf::Octets),
         "Symbol" => {
             let names: Vec<(i64, String)> = at(1)?.extract()?;
-            Value::Symbol(names.into_iter().map(|(number, name)| (number, name.into_bytes().into())).collect())
+            Value::Leaf(Leaf::Symbol(names.into_iter().map(|(number, name)| (number, name.into_bytes().into())).collect()))
         }
-        "Ordinal" => Value::Ordinal(at(1)?.extract()?),
-        "Stamp" => Value::Stamp,
-        "Span" => Value::Span,
-        "Unscaled" => Value::Unscaled,
-        "Day" => Value::Day,
+        "Ordinal" => Value::Leaf(Leaf::Ordinal(at(1)?.extract()?)),
+        "Stamp" => Value::Leaf(Leaf::Stamp),
+        "Span" => Value::Leaf(Leaf::Span),
+        "Unscaled" => Value::Leaf(Leaf::Unscaled),
+        "Day" => Value::Leaf(Leaf::Day),
         "Wrapped" => {
             let wire = at(2)?.extract()?;
             Value::Wrapped(Box::new(value(&at(1)?, 0, shapes)?), wire, behind_length(wire, at(3)?.extract()?))

@@ -21,8 +21,8 @@ from kafka2hive.model.files import DataFile, FileKind, checksum_text
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.service.tables.hive_schemas import MapTables
-from kafka2hive.service.tables.places import with_places
+from kafka2hive.service.hive.places import with_places
+from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.port import write_file

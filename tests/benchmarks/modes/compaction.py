@@ -18,7 +18,7 @@ from kafka2hive.ledger.early_files import cut, early_files
 from kafka2hive.ledger.look import look
 from kafka2hive.model.paths.path import join
 from kafka2hive.plan.contract import UnitAssignment
-from kafka2hive.service.tables.hive_schemas import MapTables
+from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.task.compaction import UnitWriter
 from tests.benchmarks import aims
 from tests.benchmarks.aims import Rows, say

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.service.tables.hive_schemas import MapTables
+from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring

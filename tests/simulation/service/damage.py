@@ -195,7 +195,7 @@ def ledger_gone(scene: DemoContext) -> Harm | None:
 def older_ledger_restored(scene: DemoContext) -> Harm | None:
     """Restore a backup from before the last run, if the next start looks where newer files are.
 
-    Elsewhere they may go unnoticed: the known gap of docs/protocol.md ("It is a search, not a proof").
+    Elsewhere they may go unnoticed: the known gap of docs/protocol.md ("A search that finds no trace proves nothing").
     """
     if not scene.older or not (scene.staged or any(_is_looked_at(scene, file) for file in scene.moved)):
         return None

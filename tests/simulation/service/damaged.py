@@ -15,11 +15,12 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
+from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, staging_directory
 from kafka2hive.model.snapshot import REBUILT
 from tests.simulation.code import REAL, Production
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
+    FOREIGN,
     check_accounts,
     check_certificates,
     check_chain,
@@ -33,7 +34,7 @@ from tests.simulation.oracle import (
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
 from tests.simulation.schedule import Outcome, outcome_of
 from tests.simulation.service.beside import BesideRun
-from tests.simulation.service.damage import DAMAGES, DemoContext, Harm
+from tests.simulation.service.damage import DAMAGES, DemoContext, Harm, location_changed
 from tests.simulation.service.footers import seal
 from tests.simulation.service.kafka import Cluster
 from tests.simulation.service.maps import TABLES, TOPICS
@@ -49,6 +50,8 @@ CALLS = 60
 """A repair is killed before its n-th call; n is below this."""
 OF_ONE_TOPIC = ("records_aged_out", "log_cut_off", "topic_recreated", "topic_gone")
 """Damage to a topic that only one table of the damaged service reads."""
+STAGED_EVERY, STAGED_AT = 14, 6
+"""In one of so many schedules the run is killed before its commit, so that orphans are in the staging directory."""
 BESIDE = 4
 """In one of so many schedules the repair runs while a run is alive, if the damage stops the table."""
 LEDGER_THERE = "rebuild.ledger_there"
@@ -156,6 +159,8 @@ class DamageSchedule:
         lucky = self.world.below(4) == 0
 
         def reached() -> bool:
+            if self.world.seed % STAGED_EVERY == STAGED_AT and self._has_orphans():
+                return True
             if lucky or len(self.world.namenode.committed) == committed:
                 return False
             scene = self._scene()
@@ -166,6 +171,15 @@ class DamageSchedule:
         except Killed:
             self.world.count["killed in the middle of an epoch"] += 1
         self.hive.down = False
+
+    def _has_orphans(self) -> bool:
+        """Return whether tasks have staged files of the table that no snapshot names yet."""
+        committed = {file.staged for file in self._scene().newest.files}
+        staging = staging_directory(self.location)
+        names = self.world.namenode.directory(staging) or ()
+        paths = {join(staging, name) for name in names if DataFileName.parse(name) and name != FOREIGN}
+        self.world.count["killed before a commit"] += bool(paths - committed)
+        return bool(paths - committed)
 
     def _scene(self) -> DemoContext:
         namenode = self.world.namenode
@@ -197,6 +211,8 @@ class DamageSchedule:
         self.staged = frozenset(file.staged for file in scene.newest.files)
         self.stood = {p.topic_partition: p.end for p in scene.newest.positions}
         todo = [d for d in DAMAGES if self.table == "db.b" or d.__name__ not in OF_ONE_TOPIC]
+        if self.world.seed % STAGED_EVERY == STAGED_AT:
+            todo += 10 * [location_changed]  # what is staged at the old location must be deleted there
         while True:
             damage = todo.pop(self.world.below(len(todo)))
             harm = damage(scene)

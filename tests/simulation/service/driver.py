@@ -3,10 +3,11 @@
 A mutant gets a copy of this module (variant.py), which must therefore import all production code that it drives.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
@@ -36,9 +37,12 @@ from kafka2hive.plan.contract import (
     TableManifest,
     TableTask,
 )
+from kafka2hive.service.hive.registrar import Registrar
+from kafka2hive.service.hive.schemas import Catalogue
+from kafka2hive.service.hive.table_looks import TableLooks
 from kafka2hive.service.inspect.status import StatusResult, status
 from kafka2hive.service.ownership import OwnershipCheck
-from kafka2hive.service.process import process_of
+from kafka2hive.service.process import is_of_command, process_of
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import HiveGate, ask_hive
@@ -46,12 +50,10 @@ from kafka2hive.service.run.inbox_watch import InboxWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on, not_registered
 from kafka2hive.service.run.telemetry.liveness import ConditionTeller
-from kafka2hive.service.tables.hive_schemas import Catalogue
-from kafka2hive.service.tables.kafka_view import KafkaView
-from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
-from kafka2hive.service.tables.registrar import Registrar
+from kafka2hive.service.start.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.report import Reporter, TablePublication, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.service.topics.kafka_view import KafkaView
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation import tasks
@@ -60,13 +62,16 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGERS, location_of
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
-from tests.simulation.service.maps import BY_PATTERN, COLUMNS, RIVALS, TABLES, columns_text, map_of
+from tests.simulation.service.maps import BY_PATTERN, COLUMNS, COMPLETED, RIVALS, TABLES, columns_text, map_of
 from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import BEGAN_MS, account_of, letters_place, replay_of, row_place_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
 SLOTS = 3
+CONTAINED = ("bug", "ledger.repair_under_way", "ledger.spent", "table.not_owned", "task.wrong_epoch")
+BUG_RATES = (0.002, 0.01, 0.03)
+Result = TypeVar("Result")
 PATIENCE = (0.2, 0.4, 0.8)
 """The waits of the ledger's retries, by which they are recognised; all other waits here are different."""
 TOPICS_OF = {table: topics for tables in TABLES.values() for table, topics in tables.items()}
@@ -84,8 +89,9 @@ class Surroundings:
     records are worth a file. `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the
     locations of tables whose map has another one than at the beginning, `moved_partitions` the locations that somebody has
     changed in Hive.
-    If `takes_orders`, runs look into their inboxes. `versions` has each process's owner names and the version of its map, `tried`
-    the files of letters that a process has decoded, each with the process.
+    If `has_bugs`, unexpected errors stop the work on tables. If `tables_vanish`, others drop tables in Hive, and runs look for
+    theirs. If `takes_orders`, runs look into their inboxes. `versions` has each process's owner names and the version of its map,
+    `tried` the files of letters that a process has decoded, each with the process.
     """
 
     world: World
@@ -97,10 +103,12 @@ class Surroundings:
     shares_time: bool = False
     refuses_late: bool = False
     waits: bool = False
+    tables_vanish: bool = False
     sources: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     moved_partitions: dict[str, str] = field(default_factory=dict)
     takes_orders: bool = False
+    has_bugs: bool = False
     versions: list[tuple[set[str], int]] = field(default_factory=list)
     tried: set[tuple[str, str]] = field(default_factory=set)
 
@@ -149,6 +157,15 @@ class WatchedFiles(SimulatedFileSystem):
         if source.startswith(LEDGERS):
             self.process.check_fence(source)
         super().rename(source, target)
+        self.process.bugs.strike_at(target)
+
+    def list(self, path: str) -> Any:
+        self.process.bugs.strike_at(path)
+        return super().list(path)
+
+    def create(self, path: str) -> Any:
+        self.process.bugs.strike_at(path)
+        return super().create(path)
 
 
 class WatchedOwnershipCheck(OwnershipCheck):
@@ -160,6 +177,64 @@ class WatchedOwnershipCheck(OwnershipCheck):
         judged = super().check(paths, location)
         self.process.judged[paths.table_directory] = judged.name
         return judged
+
+
+class InjectedBug(Exception):
+    """An unexpected error in the work on one table."""
+
+
+class Bugs:
+    """Raises InjectedBug at random calls of a process's work on a table, while the loop works and `rate` is not 0.
+
+    The dice are not the world's, so that a schedule without bugs stays as it was. `pending` is the table whose work the last
+    bug stopped, until the loop has set it aside.
+    """
+
+    def __init__(self, process: "Process", rate: float) -> None:
+        self.rate = rate
+        self.pending = ""
+        self.raised = 0
+        self.is_active = False
+        self._process = process
+        self._random = Random(f"bugs of {process.name} of {process.world.seed}")
+        bugs = self
+
+        class BuggyTable(Table):
+            __slots__ = ()
+
+            @property
+            def owned(self) -> Owned:
+                bugs.strike(self.name)
+                return super().owned
+
+        self.table_class = BuggyTable
+
+    def strike(self, table: str) -> None:
+        around = self._process.around
+        if not self.is_active or not around.has_bugs or self._random.random() >= self.rate:
+            return
+        self.raised += 1
+        self.pending = table
+        self._process.world.count["bugs in a table's step"] += 1
+        self._process.world.tell(self._process.name, f"a bug in the work on {table}")
+        raise InjectedBug(table)
+
+    def strike_at(self, path: str) -> None:
+        """Raise if the path is of a table's ledger or files, whose step this must be."""
+        if not self.is_active:
+            return
+        for table in self._process.tables.tables:
+            location = self._process.around.location(table)
+            if path.startswith((f"{LEDGERS}/{table}/", location + "/")) or path == f"{LEDGERS}/{table}":
+                self.strike(table)
+
+    def during(self, work: Callable[[], Result]) -> Result:
+        self.is_active = True
+        try:
+            return work()
+        finally:
+            self.is_active = False
+            self.pending = ""
 
 
 class NoLock:
@@ -190,9 +265,17 @@ class WatchedTables(OwnedTables):
 
     process: "Process"
 
+    def refresh(self, topics: Collection[str]) -> None:
+        super().refresh(topics)
+        for table in self.tables.values():
+            table.__class__ = self.process.bugs.table_class
+
     def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
+        bugs = self.process.bugs
+        was_active, bugs.is_active = bugs.is_active, False
         self.process.check_cause(table, error)
         super().set_aside(table, error, until)
+        bugs.is_active = was_active
 
     def take_over(self, table: Table) -> TableStart:
         started = super().take_over(table)
@@ -270,6 +353,7 @@ class Process:
 
         self.files = WatchedFiles(world, name, a_call)
         self.files.process = self
+        self.bugs = Bugs(self, BUG_RATES[len(name) % len(BUG_RATES)])
         self.judged: dict[str, str] = {}
         self.clock = WatchedClock(hand_over)
         self.clock.process = self
@@ -320,7 +404,10 @@ class Process:
         )
         self.tables.process = self
         self.view = KafkaView(kafka, self.clock)
-        self.registrar = Registrar(self.metastore, catalogue.ensure, self.wiring.background)
+        looks = TableLooks(catalogue, self.metastore.session, self.clock) if around.tables_vanish else None
+        self.registrar = Registrar(
+            self.metastore, catalogue.ensure, self.wiring.background, self.clock, tables=looks
+        )
         self.loop = EpochLoop(
             self.wiring,
             self.view,
@@ -363,7 +450,8 @@ class Process:
             if not isinstance(error, OwnedByLiveRun) or self.world.count["beats"] == 0:
                 raise Violation(f"{self.name} ends with 72 though nobody beats: {error}")
         elif number == 69:
-            if self.files.faults == 0 and self.metastore.failures == 0:
+            lost = self.around.hive.ddl.vanished  # a table that was dropped after its partition was added
+            if self.files.faults == 0 and self.metastore.failures == 0 and not lost:
                 raise Violation(f"{self.name} ends with 69 though everything answered: {error}")
         elif error is not None:
             raise Violation(f"{self.name} ends with {number} after {error}")
@@ -380,11 +468,11 @@ class Process:
         self.tables.refresh(self.view.cluster().topics)
         self.tables.check_all()
         self._beat()
-        self.loop.start_tables()
+        self.bugs.during(self.loop.start_tables)
         self.ownership.end_take_over()
         while True:
             self._mark()
-            epoch = self.loop.plan()
+            epoch = self.bugs.during(self.loop.plan)
             self._beat()
             if epoch is not None:
                 self._work(epoch)
@@ -411,6 +499,14 @@ class Process:
             return True
         ledger = table.owned.ledger
         return not ledger.state.open and len(ledger.certified) == len(ledger.state.certificates)
+
+    @property
+    def has_snapshots_left(self) -> bool:
+        """Return whether the table with certificates will have another snapshot, with which they would be written anyway."""
+        table = self.tables.tables.get(COMPLETED)
+        if table is None or not isinstance(table.ownership, Owned):
+            return False
+        return bool(table.ownership.state.open or table.ownership.state.unregistered)
 
     @property
     def is_fenced(self) -> bool:
@@ -476,7 +572,7 @@ class Process:
                         leader_epochs=epochs,
                     )
                 )
-        self.loop.on_epoch(epoch.number, manifests)
+        self.bugs.during(lambda: self.loop.on_epoch(epoch.number, manifests))
 
     def _replayed(self, index: int, t: TableTask, location: str) -> TableManifest:
         """Decode the letters of a file. As for retention (W3), no RPC about it may be under way when its place becomes free.
@@ -532,11 +628,13 @@ class Process:
     def _register(self) -> None:
         """Do the work of the registrar's thread, while the main greenlet rests."""
         self.registrar.register_pending()
+        while self.registrar.keep_tables():
+            pass
 
     def _drained(self) -> ServiceUnavailable | None:
         """End `--once` in order: register with Hive, and record pending registrations."""
         self._register()
-        self.loop.record_registrations()
+        self.bugs.during(self.loop.record_registrations)
         if self.order.beats:
             self.beat.end()
         unanswered = self.registrar.unanswered
@@ -583,7 +681,9 @@ class Process:
         self.world.tell(self.name, f"{table.name} is set aside: {error}")
         self.world.count["tables set aside"] += 1
         self.around.stops.setdefault(table.name, set()).add(error.code)
-        if isinstance(error, ManualActionRequired):
+        if error.code in CONTAINED:
+            self._check_contained(table, error)
+        elif isinstance(error, ManualActionRequired):
             if table.name not in self.around.damaged:
                 raise Violation(f"manual intervention would be needed: {error}")
             self.world.count["STOP of a damaged table"] += 1
@@ -608,6 +708,20 @@ class Process:
         elif table.name not in self.around.damaged and not (self._causes() or self._hive_causes(error)):
             raise Violation(f"{self.name} sets {table.name} aside though nothing went wrong: {error}")
 
+    def _check_contained(self, table: Table, error: Kafka2HiveError) -> None:
+        if error.code == "bug":
+            if self.bugs.pending != table.name:
+                raise Violation(
+                    f"{self.name} sets {table.name} aside for a bug of '{self.bugs.pending}': {error}"
+                )
+            self.bugs.pending = ""
+            return
+        if error.code != "ledger.repair_under_way":
+            raise Violation(f"{self.name}: a bug that the run notices: {error}")
+        self.world.count["a table waits for a command"] += 1
+        if not any(owner is not None and is_of_command(owner) for owner in self._takers([table.name])):
+            raise Violation(f"{self.name} waits for a command that has never taken {table.name}: {error}")
+
     def _hive_causes(self, error: Kafka2HiveError) -> bool:
         """Return whether Hive explains the error.
 
@@ -618,7 +732,7 @@ class Process:
         if error.code in ("hive.refused", "hive.not_compared") and ddl.changes > self._hive_changes:
             self.world.count["two processes change a table in Hive"] += 1
             return True
-        newer = self.version < self.around.version and error.code == "hive.columns"
+        newer = self.version < self.around.version and error.code in ("hive.columns", "hive.partition")
         self.world.count["Hive's table is a newer map's"] += newer
         return newer or self.metastore.failures > self._hive_seen
 
@@ -670,7 +784,7 @@ class Process:
     def _causes(self) -> int:
         """Count the faults of this process, the late RPCs of all, and series of take-overs by others."""
         faults, arrived, generations = (now - seen for now, seen in zip(self._now(), self._seen, strict=True))
-        return faults + arrived + generations // MANY
+        return faults + arrived + generations // MANY + self.bugs.raised
 
     def check_visible(self, owned: Any) -> None:
         """Check that everything committed before is visible to a process that continues. Raises Violation."""
@@ -687,7 +801,11 @@ class Process:
         for each in certificates:
             place = each.partition
             known = self.around.moved_partitions.get(place.location, place.location)
-            if self.around.hive.registered.get((place.table, place.path)) not in (place.location, known):
+            hive = self.around.hive
+            is_shown = hive.registered.get((place.table, place.path)) in (place.location, known)
+            if not is_shown and place.table in hive.ddl.vanished:
+                self.world.count["certified while somebody dropped the table"] += 1
+            elif not is_shown:
                 raise Violation(f"{place} is certified and Hive does not have it")
             through_ms = int(datetime.fromisoformat(each.through).timestamp()) * 1000 - BEGAN_MS
             for tp in self.around.cluster.topic_partitions(TOPICS_OF[place.table]):
@@ -699,15 +817,25 @@ class Process:
     def _check_lost(self, error: Kafka2HiveError | None) -> None:
         """Check that exit code 73 comes only after another process has taken over a table of this service. Raises Violation."""
         self.world.count["take-over lost" if isinstance(error, TakeOverLost) else "fenced"] += 1
-        tables = TABLES[self.order.service]
+        if isinstance(error, Fenced):
+            directory, is_gone, _ = error.message.partition(" is gone: ")
+            if not is_gone or self.world.namenode.directory(directory) is not None:
+                raise Violation(f"{self.name} is fenced though its directory is there: {error}")
+        takers = self._takers(TABLES[self.order.service])
+        if not any(owner is None or not is_of_command(owner) for owner in takers):
+            raise Violation(f"{self.name} ends with 73 though no other run has taken a table over: {error}")
+
+    def _takers(self, tables: Iterable[str]) -> list[str | None]:
+        """Return the owners that have taken one of these tables over since this process began, without this process."""
+        takers = []
         for path in self.world.namenode.generations[self.born :]:
             directory, _, name = path.rpartition("/")
             generation = Generation.parse(name)
             assert generation is not None
             mine = generation.owner is not None and process_of(generation.owner) == self.me
             if not mine and any(directory.endswith("/" + table) for table in tables):
-                return
-        raise Violation(f"{self.name} ends with 73 though nobody else has taken a table over: {error}")
+                takers.append(generation.owner)
+        return takers
 
 
 class Presence:
@@ -723,7 +851,8 @@ class Presence:
 
     def show(self) -> None:
         self._beat.send()
-        self._teller.tell(list(self._tables.tables.values()))
+        self._teller.note(list(self._tables.tables.values()))
+        self._teller.write()
 
     def end(self) -> None:
         self._beat.end()

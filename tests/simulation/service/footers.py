@@ -17,8 +17,9 @@ from tests.simulation.topic import account_of
 
 def seal(share: Share, place: HivePartition, rows: int, attempt: str, last: bool) -> bytes:
     """Return the bytes after a file's records: a Parquet file of as many rows with the task's footer, or a trailer of lines."""
+    kind = FileKind.DEAD_LETTER if place.table == DEAD_LETTER_TABLE else FileKind.DATA
     footer = Footer(
-        kind=FileKind.DEAD_LETTER if place.table == DEAD_LETTER_TABLE else FileKind.DATA,
+        kind=kind if share.ranges else FileKind.COMPACTED,
         ledger_id=share.ledger_id,
         table=share.table,
         generation=share.generation,

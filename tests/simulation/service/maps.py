@@ -71,7 +71,7 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
         format="raw",
         columns=tuple(Column(name, kind) for name, kind in COLUMNS[version].items()),
         metadata=(),
-        bucketing=Bucketing("dt=%j/hr=%H"),
+        bucketing=Bucketing("dt=%j/on=%H"),
         zone="UTC",
         tombstones=Tombstones.SKIP,
         writer=WriterOptions(),

@@ -87,8 +87,8 @@ class OrderSchedule(ServiceSchedule):
                 ).run()
         cluster.growing = True
 
-    def _start(self, service: str, *, once: bool) -> None:
-        super()._start(service, once=once)
+    def _start(self, service: str, *, once: bool, take_over: bool | None = None) -> None:
+        super()._start(service, once=once, take_over=take_over)
         if self.events:  # not during the calm
             for _ in range(self.world.below(3)):
                 self._begin_operator()

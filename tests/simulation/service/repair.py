@@ -20,6 +20,7 @@ from kafka2hive.ledger.look import NoLedger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.service.hive.registrar import RefusedByHive, register_now
 from kafka2hive.service.orders.delivery import carry_out_waiting
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.rebuild import rebuild_ledger
@@ -29,8 +30,8 @@ from kafka2hive.service.recover.result import RecoverRequest, Registration
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.repair_heartbeat import repair_heartbeat
 from kafka2hive.service.replay.letter_files import rules_digest
-from kafka2hive.service.tables.registrar import RefusedByHive, register_now
-from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.start.takeover import RegistrationOutcome
+from tests.harness.repairs import no_rewrite
 from tests.simulation import tasks
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import SimulatedMetastore
@@ -143,7 +144,7 @@ class _Command:
 
     def __init__(self, process: Process) -> None:
         self.process = process
-        self.repairs = Repairs(process.wiring, lambda: process.kafka, self.refetch)
+        self.repairs = Repairs(process.wiring, lambda: process.kafka, self.refetch, no_rewrite)
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         process = self.process

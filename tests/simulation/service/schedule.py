@@ -4,7 +4,9 @@ Half of the schedules end with a calm: after the last fault, within a bounded nu
 process that has dumped everything.
 """
 
+import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kafka2hive.model.paths.table_directory import staging_directory
@@ -29,6 +31,8 @@ MOST_PARTITIONS = 6
 """The number of partitions of all topics after some were added."""
 OLD_ANSWERS = 3
 """In half of the schedules a process gets up to so many answers in a row from brokers with old metadata."""
+BUGS_EVERY, BUGS_AT = 11, 7
+"""Of so many schedules one has unexpected errors in the work on tables."""
 COMES, GOES = 0.3, 0.1
 """The rate of topics that are created or deleted when a run starts."""
 
@@ -36,6 +40,16 @@ COMES, GOES = 0.3, 0.1
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
     """Play and judge one schedule. Failures are in the outcome."""
     return outcome_of(seed, ServiceSchedule(seed, code, trace))
+
+
+VANISHES = 0.4
+"""The rate of tables that somebody drops in Hive when a run starts, in the schedules where that happens."""
+DELAY_CHANGES = 0.4
+"""The rate of starts with a newer map, which has another delay, in half of the schedules where late rows are dead letters."""
+SILENT_EVERY, SILENT_AT = 11, 8
+"""In one of so many schedules a NameNode that did not answer a change often does not answer the read after it either."""
+FENCED_AT_REST_EVERY, FENCED_AT_REST_AT = 5, 2
+"""Of so many schedules with a calm, one fences its processes once more when they have nothing left to do."""
 
 
 class ServiceSchedule(Schedule):
@@ -49,6 +63,12 @@ class ServiceSchedule(Schedule):
         self.around = code.service.Surroundings(self.world, self.hive, Cluster(self.world.seed))
         self.around.cluster.most_partitions = MOST_PARTITIONS
         self.around.refuses_late = seed % 9 == 4
+        self.around.has_bugs = seed % BUGS_EVERY == BUGS_AT
+        self.around.tables_vanish = seed % 7 == 3
+        if seed % SILENT_EVERY == SILENT_AT:
+            self.world.silences = random.Random(f"silences {seed}")
+        self.delays_change = seed % 18 == 13 and not self.around.tables_vanish
+        self._others = random.Random(seed)
         self._draw_topics()
         self.refused_for_ever = seed % 8 == 5
         if self.refused_for_ever or seed % 8 == 1:  # in the latter until all tables rest
@@ -80,6 +100,12 @@ class ServiceSchedule(Schedule):
             cluster.take_away(RIVAL)
             self.world.tell("(event)", f"somebody deletes topic {RIVAL}")
 
+    def _tables_vanish(self) -> None:
+        """Let somebody drop a table in Hive, perhaps while runs are alive. Its dice leave other schedules as they were."""
+        tables = sorted(self.hive.ddl.tables)
+        if self.around.tables_vanish and tables and self._others.random() < VANISHES:
+            self.hive.drop_table(self.world, self._others.choice(tables))
+
     def prepare(self) -> None:
         prepare(self.world)
 
@@ -90,6 +116,7 @@ class ServiceSchedule(Schedule):
         if self.world.below(2):
             self.calm()
         self.end()
+        self.around.has_bugs = False
         self.around.cluster.rest()
 
     def _read_through(self) -> None:
@@ -109,6 +136,7 @@ class ServiceSchedule(Schedule):
         world.use(NO_FAULTS)
         world.trouble = None
         self.hive.down = False
+        self.around.has_bugs = False
         self.around.cluster.rest()
         decide_topics(self.around)
         self.running += self.paused
@@ -122,6 +150,14 @@ class ServiceSchedule(Schedule):
             if actor in self.running and process.version < self.around.version:
                 self.running.remove(actor)  # after a change of the map its runs are restarted
                 actor.crash()
+        self._settle()
+        if world.seed % FENCED_AT_REST_EVERY == FENCED_AT_REST_AT:
+            self._fence_at_rest()
+        world.count["calm"] += 1
+
+    def _settle(self) -> None:
+        """Let the processes act until every table is at its end. Raises Violation if that takes more than CALM_STEPS calls."""
+        world = self.world
         self.steps = world.step + CALM_STEPS
         while not self._settled() or self._is_allowed_now():
             if world.step >= self.steps:
@@ -133,16 +169,25 @@ class ServiceSchedule(Schedule):
             actor.greenlet.switch()
             if actor.greenlet.dead:
                 self.running.remove(actor)
-        world.count["calm"] += 1
+
+    def _fence_at_rest(self) -> None:
+        """Let another run take over the tables of processes that have nothing to commit: they must notice by themselves."""
+        self._start(SERVICES[0], once=False, take_over=True)
+        for process in self.processes.values():
+            process.settled = False
+        self._settle()
+        self.world.count["fenced at rest"] += 1
 
     def _is_allowed_now(self) -> bool:
         """Allow certificates that were refused until now, and stop new data."""
         if self.refused_for_ever or not self.world.uncertifiable:
             return False
-        self.world.uncertifiable = ""
-        self.world.count["certificates allowed again"] += 1
         for process in self.processes.values():
             process.settled = False
+        alive = [process for actor, process in self.processes.items() if actor in self.running]
+        if not any(process.has_snapshots_left for process in alive):
+            self.world.uncertifiable = ""
+            self.world.count["certificates allowed again"] += 1
         return True
 
     def _settled(self) -> bool:
@@ -167,11 +212,14 @@ class ServiceSchedule(Schedule):
         if len(self.running) < MOST_DRIVERS:
             self._start(SERVICES[int(self.world.below(4) == 0)], once=self.world.below(4) == 0)
 
-    def _start(self, service: str, *, once: bool) -> None:
+    def _start(self, service: str, *, once: bool, take_over: bool | None = None) -> None:
+        """Start a process; whether it fences live owners is drawn unless `take_over` says it."""
         world = self.world
         self.drivers += 1
         self._topics_change()
-        if world.below(8) == 0 and self.around.version + 1 < len(COLUMNS):
+        self._tables_vanish()
+        changes = world.below(8) == 0 or (self.delays_change and self._others.random() < DELAY_CHANGES)
+        if changes and self.around.version + 1 < len(COLUMNS):
             self.around.version += 1
             world.tell("(event)", f"the maps have version {self.around.version}")
         if world.below(8) == 0 and sum(map(len, self.around.cluster.numbers.values())) < MOST_PARTITIONS:
@@ -185,6 +233,8 @@ class ServiceSchedule(Schedule):
         order = self.code.service.Order(
             service, once, take_over=world.below(4) == 0, beats=world.below(4) == 0
         )
+        if take_over is not None:
+            order = replace(order, take_over=take_over)
 
         def run(actor: Actor) -> None:
             self.processes[actor].run()

@@ -11,6 +11,7 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.init.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.inspect.state import LastOutcome, NotRunning, OwnerLife
 from kafka2hive.service.inspect.status import (
     DroppedFiles,
@@ -24,7 +25,6 @@ from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, Re
 from kafka2hive.service.retention.command import RetainRequest, RetainResult
 from kafka2hive.service.retention.expired import ExpiredPartition
 from kafka2hive.service.tables.condition import Stopped, TableCondition, Trouble
-from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from tests.harness.values import data_file, view_of
 
 PIPE = Screen()
@@ -105,8 +105,10 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
         "                                                                       not in",
         "table         state         epoch      lag   newest record   pending     Hive",
         "air.flights   not running      41   12,000   10.0 s old      4 files        0",
+        "pending: files of a committed epoch that readers do not see yet: for seconds, or until the next start or"
+        " `kafka2hive recover -c MAP`",
         "air.flights",
-        "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7, no live run",
+        "  owner: process 4711 on host data-node-3 since 2013-01-01T00:00:00Z, generation 7, no live run",
         "  epoch 41 is committed, but not finalised: the next start or `recover` rolls it forward",
         "  accepted so far: 1 gap, 0 lost files",
         "  resumes at flights  0:20",

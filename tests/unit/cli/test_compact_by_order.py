@@ -45,8 +45,9 @@ class Operated(SkippedTime):
         if self.has_ended:
             return
         self.beat.send()
-        self.teller.tell([self.days.table])
-        if self.days.loop.compactions.taken_slots:
+        self.teller.note([self.days.table])
+        self.teller.write()
+        if self.days.loop.chores.taken_slots:
             self.days.runner.write()
         self.days.idle(LOOK_SECONDS)
 

@@ -15,23 +15,24 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.history import Letters
+from kafka2hive.ledger.history import Letters, final_snapshots
 from kafka2hive.ledger.inbox import Inbox, ReplayLetters
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.change import Expiry, FirstPositions, RegistrationUpdate
 from kafka2hive.ledger.start import Owners, StartRequest, start
-from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.model.errors import AmbiguousOutcome, ServiceUnavailable
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableManifest, TableTask, TaskPlan
+from kafka2hive.service.hive.schemas import MapTables
+from kafka2hive.service.inspect.dead_letters import count_letters
 from kafka2hive.service.orders.delivery import give_order
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.replay.command import ReplayRequest, replay_service
 from kafka2hive.service.replay.letter_files import oldest_first, search_letters
-from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.service.wiring import wire
 from kafka2hive.storage.local import LocalFileSystem
@@ -42,6 +43,7 @@ from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of
 from tests.harness.owner import new_owner
+from tests.harness.seen_progress import SeenProgress
 from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, task_settings
 
 GOOD = b'{"carrier": "UA", "flight": 1545, "time_hour": "2013-01-01T10:00:00Z"}'
@@ -169,7 +171,7 @@ def test_a_dead_letter_is_shown_with_every_byte(dumped: Dumped) -> None:
     assert (letter["table"], letter["reason"], letter["epoch"]) == (TABLE, "json.utf8", 2)
     assert letter["file"].endswith(dumped.letters[0].name)
     text = invoke("dead-letters", "show", "flights-0@4", "-c", str(dumped.map)).stdout
-    assert "ff 00 62 79" in text and "1 byte: k" in text
+    assert "ff 00 62 79" in text and "1 B: k" in text
 
 
 def test_without_a_place_the_newest_of_a_table_is_shown(dumped: Dumped) -> None:
@@ -178,6 +180,46 @@ def test_without_a_place_the_newest_of_a_table_is_shown(dumped: Dumped) -> None:
     found = asked(dumped, "show", "--table", TABLE, "--limit", "9")
     assert {x["place"] for x in found["dead_letters"]} == {f"flights-0@{n}" for n in (3, 4, 7, 8, 14)}
     assert not found["more"]
+
+
+def test_the_newest_letters_are_those_of_the_newest_records_of_the_newest_epoch(dumped: Dumped) -> None:
+    def newest(limit: int) -> list[str]:
+        letters = asked(dumped, "show", "--table", TABLE, "--limit", str(limit))["dead_letters"]
+        return [letter["place"] for letter in letters]
+
+    assert newest(9) == [f"flights-0@{n}" for n in (14, 8, 7, 4, 3)]
+    with_times(dumped.letters[0], [1_900, 1_800, 1_700, None])
+    assert newest(9) == [f"flights-0@{n}" for n in (14, 3, 4, 7, 8)]
+    assert newest(2) == ["flights-0@14", "flights-0@3"]
+
+
+def test_the_example_of_a_reason_is_its_newest_letter(dumped: Dumped) -> None:
+    wiring = wire(load_map(str(dumped.map), {}))
+    snapshots = final_snapshots(
+        wiring.ports.files, paths := wiring.paths(TABLE), look(wiring.ports.files, paths).directory
+    )
+    newest_first = [
+        (TABLE, file) for each in snapshots for file in each.files if file.kind is FileKind.DEAD_LETTER
+    ]
+
+    def example() -> str:
+        (group,) = (g for g in count_letters(wiring, files, 9).groups if g.reason == "json.type")
+        return str(group.place)
+
+    files = newest_first[::-1]  # as two tasks of one epoch may write them
+    assert example() == "flights-0@14"
+    files = [each for each in files if local(each[1].final) == dumped.letters[0]]
+    assert example() == "flights-0@7"
+    with_times(dumped.letters[0], [1_900, 1_800, None, None])
+    assert example() == "flights-0@3"
+
+
+def with_times(letters: Path, timestamps: list[int | None]) -> None:
+    """Give the letters of a file other timestamps, in milliseconds."""
+    rows = pq.read_table(letters)
+    index = rows.schema.get_field_index("timestamp")
+    times = pa.array(timestamps, pa.timestamp("ms")).cast(rows["timestamp"].type)
+    pq.write_table(rows.set_column(index, "timestamp", times), letters)
 
 
 @pytest.mark.parametrize("place", ["flights-0@5", "flights-1@4", "other-0@4", "flights-0@400"])
@@ -193,6 +235,8 @@ def test_a_place_without_a_dead_letter_is_an_error_that_says_where_to_look(
 def test_another_table_has_none_of_them(dumped: Dumped) -> None:
     wiring = wire(load_map(str(dumped.map), {}))
     init(wiring.ports, wiring.paths("air.other"), wiring.map.service, "file:///nowhere")
+    both = asked(dumped, "list", "--table", "air.other", "--table", TABLE)
+    assert both["dead_letters"] == 5, "--table may be repeated"
     assert asked(dumped, "list", "--table", "air.other")["groups"] == []
     assert invoke("dead-letters", "show", "--table", "air.other", "-c", str(dumped.map)).exit_code == 78
 
@@ -460,3 +504,44 @@ def test_an_order_that_cannot_be_withdrawn_is_not_replayed_beside_it(dumped: Dum
     with pytest.raises(AmbiguousOutcome, match="cannot be removed from"):
         give_order(replace(wiring, ports=ports), TABLE, ReplayLetters("", "", ""))
     assert len(Inbox(wiring.ports, wiring.map.storage.ledger_root, "demo").look()[0]) == 1
+
+
+def test_a_replay_by_the_command_is_not_under_way_in_the_ledger(dumped: Dumped) -> None:
+    corrected(dumped)
+    assert asked(dumped, "replay", "--table", TABLE)["files"] == 2
+    wiring = wire(load_map(str(dumped.map), {}))
+    state = look(wiring.ports.files, wiring.paths(TABLE)).state
+    assert state.replaying is None and state.orders == ()
+
+
+@pytest.mark.parametrize(
+    ("plan_only", "name"), [(True, "decode dead letters of"), (False, "replay dead letters of")]
+)
+def test_a_replay_reports_files_and_letters(dumped: Dumped, plan_only: bool, name: str) -> None:
+    corrected(dumped)
+    progress = SeenProgress()
+    wiring = wire(load_map(str(dumped.map), {}), progress)
+    replay_service(wiring, ReplayRequest(table=TABLE, plan_only=plan_only))
+    assert progress.totals[f"{name} {TABLE}"] == {"files": 2}
+    assert progress.done[f"{name} {TABLE}"] == {"files": 2, "letters": 5}
+
+
+def test_a_file_that_cannot_be_read_now_ends_the_command_and_a_second_one_replays_all(dumped: Dumped) -> None:
+    corrected(dumped)
+    wiring = wire(load_map(str(dumped.map), {}))
+
+    class Silent(LocalFileSystem):
+        """A file system that does not answer for one file of letters."""
+
+        def read(self, path: str) -> bytes:
+            if path.endswith(dumped.letters[1].name):
+                raise Unavailable(f"{path}: no answer")
+            return super().read(path)
+
+    ports = replace(wiring.ports, files=Silent())
+    with pytest.raises(ServiceUnavailable, match="no answer") as error:
+        replay_service(replace(wiring, ports=ports), ReplayRequest(table=TABLE))
+    assert error.value.code == "storage.unavailable"
+    assert asked(dumped, "list")["dead_letters"] == 5, "nothing was committed"
+    done = asked(dumped, "replay", "--table", TABLE)
+    assert (done["files"], done["written"], done["not_read"]) == (2, 3, [])

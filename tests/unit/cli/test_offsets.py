@@ -13,7 +13,7 @@ from kafka2hive.ledger.look import look
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.tables.offset_sources import OffsetSource, SourceKind
+from kafka2hive.service.init.offset_sources import OffsetSource, SourceKind
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import TABLE, invoke, tree, write_map
 from tests.harness.mock_broker import Broker, plain_map

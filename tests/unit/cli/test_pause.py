@@ -33,6 +33,12 @@ def test_without_a_run_the_command_itself_pauses_and_resumes_the_table(service: 
     assert [each.kind for each in state(service).orders] == ["pause", "resume"]
 
 
+def test_in_a_pipe_the_command_logs_its_changes_only_if_asked(service: Service) -> None:
+    assert '"debug"' not in invoke("pause", "--table", TABLE, "-c", str(service.map)).stderr
+    told = invoke("resume", "--table", TABLE, "--log-level", "debug", "-c", str(service.map))
+    assert '"operation": "rename"' in told.stderr
+
+
 def test_pausing_a_paused_table_keeps_since_when_it_is(service: Service) -> None:
     invoke("pause", "--table", TABLE, "-c", str(service.map))
     first = state(service).paused

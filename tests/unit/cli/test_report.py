@@ -17,20 +17,10 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Certificate, Pause
 from kafka2hive.observe.log import Redaction
+from kafka2hive.service.init.offset_sources import PlacedOffset
 from kafka2hive.service.inspect.attention import Attention, Urgency, attention_of
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, LetterGroup
 from kafka2hive.service.inspect.plan import TablePlan
-from kafka2hive.service.inspect.report import (
-    Coverage,
-    DatedCertificate,
-    EpochPoint,
-    PartitionFiles,
-    Report,
-    ReportScope,
-    TableHistory,
-    report,
-)
-from kafka2hive.service.inspect.report_page import MOST_TABLES, page
 from kafka2hive.service.inspect.state import (
     LastOutcome,
     NotInMap,
@@ -49,6 +39,17 @@ from kafka2hive.service.inspect.status import (
     TableWithoutLedger,
 )
 from kafka2hive.service.inspect.where import OffsetPlace
+from kafka2hive.service.report.page import MOST_TABLES, page
+from kafka2hive.service.report.report import (
+    Coverage,
+    DatedCertificate,
+    EpochPoint,
+    PartitionFiles,
+    Report,
+    ReportScope,
+    TableHistory,
+    report,
+)
 from kafka2hive.service.tables.condition import (
     Retrying,
     RunConditions,
@@ -59,14 +60,13 @@ from kafka2hive.service.tables.condition import (
     Trouble,
     encode,
 )
-from kafka2hive.service.tables.offset_sources import PlacedOffset
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import NOBODY, READ, TABLE, invoke, local, pending_service
 from tests.harness.mock_broker import Broker, plain_map
 from tests.harness.values import view_of
 from tests.unit.service.later_epochs import change_of, stage, take
 
-ASSETS = Path(__file__).parents[3] / "kafka2hive/service/inspect/assets"
+ASSETS = Path(__file__).parents[3] / "kafka2hive/service/report/assets"
 VENDORED = {
     "d3.min.js": "912111098ea99503a6f4967361d2bbdc9dbf58cf9c678c8e27e5b02d1a07f0c1",
     "plot.umd.min.js": "4358086467740777dd788d6b27a95cebdbaefdd50c730a3060117073bd7134cb",
@@ -129,9 +129,14 @@ CRASH = RunConditions((), WRITTEN)
         (only(table_of(Serving()), LATER), Urgency.FINE, "Fine"),
         (only(table_of(Stopped(LOST), 7)), Urgency.ACT, "Stopped: needs you: [kafka.offsets_lost] 5 offsets"),
         (
-            only(table_of(Retrying(LOST, "13:00"))),
+            only(table_of(Retrying(LOST, "2026-11-25T13:00:00Z"))),
             Urgency.FAILS,
-            "Fails: retried at 13:00: [kafka.offsets_lost]",
+            "Fails: retried at 2026-11-25T13:00:00Z: [kafka.offsets_lost]",
+        ),
+        (
+            only(table_of(Retrying(LOST, WRITTEN))),
+            Urgency.FAILS,
+            "Fails: being tried again now: [kafka.offsets_lost]",
         ),
         (
             only(table_of(Paused(), 7, paused=PAUSE)),

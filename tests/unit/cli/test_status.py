@@ -18,6 +18,7 @@ from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat
 from kafka2hive.ledger.look import look
 from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.start.preview import StartPreview, look_at_kafka
 from kafka2hive.service.tables.condition import (
     Retrying,
     RunConditions,
@@ -28,8 +29,7 @@ from kafka2hive.service.tables.condition import (
     Trouble,
     encode,
 )
-from kafka2hive.service.tables.routes import routed_by_ledgers
-from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
+from kafka2hive.service.topics.routes import routed_by_ledgers
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import NOBODY, TABLE, Service, invoke, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
@@ -80,7 +80,7 @@ def test_a_map_that_was_changed_since_the_run_loaded_it_is_told(service: Service
         exit_code, document = shown(service)
         plain = invoke("status", "-c", str(service.map)).stdout
     assert (exit_code, document["map_differs"]) == (0, not same)
-    assert ("has loaded a different map" in plain) == (not same)
+    assert ("has loaded another version of this map" in plain) == (not same)
 
 
 SINCE = "2026-11-21T07:00:00Z"
@@ -93,10 +93,16 @@ LOST = Trouble("kafka.offsets_lost", "5 offsets are gone unread", "kafka2hive re
     [
         (TableCondition(TABLE, Serving(), ("column Titel was never filled",)), 0, "serving", "serving"),
         (
-            TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z", "2026-11-21T07:00:00Z")),
+            TableCondition(TABLE, Retrying(COLUMNS, "2999-01-01T00:00:05Z", SINCE)),
             75,
             "retrying",
-            "retrying since 2026-11-21T07:00:00Z, next at 2026-11-21T08:00:05Z: [hive.columns] Hive has no column b",
+            "retrying since 2026-11-21T07:00:00Z, next at 2999-01-01T00:00:05Z: [hive.columns] Hive has no column b",
+        ),
+        (
+            TableCondition(TABLE, Retrying(COLUMNS, SINCE, SINCE)),
+            75,
+            "retrying",
+            f"retrying since {SINCE}, being tried again now: [hive.columns] Hive has no column b",
         ),
         (
             TableCondition(TABLE, Stopped(LOST)),
@@ -267,7 +273,7 @@ def test_a_stop_of_a_live_run_shows_the_command_that_works_beside_it(service: Se
         before = only(shown(service)[1])
         recovered = invoke("recover", "-c", str(service.map), "--table", TABLE)
         shown_next, document = shown(service)
-    assert f"`kafka2hive recover --table {TABLE} -c MAP`" in before["error"]["remedy"]
+    assert f"`kafka2hive recover --table {TABLE} -c {service.map}`" in before["error"]["remedy"]
     assert "takes the table up by itself" in before["error"]["remedy"] and "--takeover" not in str(before)
     assert recovered.exit_code == 0 and "1 table recovered" in recovered.stdout, recovered.output
     assert shown_next == 76, (
@@ -286,7 +292,8 @@ def test_a_stop_from_before_the_run_has_taken_the_table_up_again_leaves_it_to_no
         after = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
     assert (
         refused.exit_code == 72
-        and f"this table alone: `kafka2hive recover --takeover --table {TABLE} -c MAP`" in refused.stdout
+        and f"this table alone: `kafka2hive recover --takeover --table {TABLE} -c {service.map}`"
+        in refused.stdout
     )
     assert after == before
 
@@ -536,3 +543,22 @@ def test_the_lag_of_a_table_that_has_not_begun_to_read_is_not_known(tmp_path: Pa
     (table,) = json.loads(invoke("status", "--json", "-c", str(path)).stdout)["tables"]
     assert (table["partitions"], table["lag_records"]) == ([], None)
     assert "not begun" in invoke("status", "-c", str(path)).stdout
+
+
+def test_staged_files_are_counted_and_told_apart(service: Service) -> None:
+    orphan = service.staged(0).name.replace("-e000002-", "-e000001-")
+    service.staged(0).with_name(orphan).write_bytes(b"four")
+    _, document = shown(service)
+    staged = only(document)["staged"]
+    assert staged["committed"]["files"] == 2 and staged["others"] == {"files": 1, "bytes": 4}
+    text = invoke("status", "-c", str(service.map)).stdout
+    assert "2 files (" in text and "of the committed epoch wait in" in text
+    assert "1 file (4 B) of no committed epoch in" in text and "_tmp" in text
+
+
+def test_a_service_with_a_new_name_shows_whose_ledger_its_table_has(service: Service) -> None:
+    service.map.write_text(service.map.read_text().replace("service: demo", "service: flights"))
+    plain = invoke("status", "-c", str(service.map)).stdout
+    assert f"{TABLE}: its ledger is that of service demo; a run of this service takes it over" in plain
+    assert "no ledger yet" not in plain
+    assert shown(service)[1]["other_services"] == [{"table": TABLE, "service": "demo"}]

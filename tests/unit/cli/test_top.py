@@ -18,11 +18,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from kafka2hive.cli.render.live_view import LiveView, TableList
+from kafka2hive.cli.commands.top import give_order_of
+from kafka2hive.cli.render.live_view import GiveOrder, LiveView, Note, TableList, no_orders
 from kafka2hive.cli.render.top import COLUMNS, Arrangement, amount, columns_for, headline, render_frame
 from kafka2hive.cli.terminal.screen import Screen
+from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
-from kafka2hive.model.errors import AmbiguousOutcome, ServiceUnavailable
+from kafka2hive.ledger.look import look
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 from kafka2hive.model.snapshot import EarlyPartition
@@ -87,7 +90,9 @@ def test_the_columns_fit_the_screen(width: int) -> None:
     text = render_frame(Reading("s", NOW, rows), Screen(width), NOW)
     assert max(len(line) for line in text.splitlines() if "serving" in line) <= width
     if width >= 80:
-        assert {"table", "state", "lag", "newest", "rec/s", "MB/s"} <= {column.title for column, _ in shown}
+        assert {"table", "state", "lag", "newest", "rec/s", "bytes/s"} <= {
+            column.title for column, _ in shown
+        }
 
 
 def test_a_rate_is_what_the_last_epochs_read_up_to_now() -> None:
@@ -95,9 +100,11 @@ def test_a_rate_is_what_the_last_epochs_read_up_to_now() -> None:
     rate = rate_of(last, NOW)
     assert rate is not None and (rate.records, rate.bytes) == (100.0, 20_000.0)
     later = rate_of(last, NOW + 40)
-    assert later is not None and later.records == 50.0
+    assert later is not None and later.records == pytest.approx(100 / 3)
     idle = rate_of(last, NOW + 601)
     assert idle is not None and idle.records == 0.0
+    backlog = [*epochs(NOW, 10.0, 1_000, 200_000)[:3], *epochs(NOW - 30, 10.0, 1_000_000, 200_000_000)[1:]]
+    assert rate_of(backlog, NOW) == rate, "a backlog that was read before is over"
     assert rate_of(last[:1], NOW) is None and rate_of((), NOW) is None
 
 
@@ -163,9 +170,10 @@ def played(
     size: tuple[int, int] = (80, 24),
     now: Callable[[], float] = lambda: NOW,
     interval: float = 0.05,
+    give: GiveOrder = no_orders,
 ) -> LiveView:
     """Run the view in a made-up terminal of this size, once it shows the first reading."""
-    view = LiveView(figures, interval, hive=True, now=now)
+    view = LiveView(figures, interval, hive=True, now=now, give_order=give)
 
     async def run() -> None:
         async with view.run_test(size=size) as pilot:
@@ -179,7 +187,7 @@ def played(
 def test_states_lags_rates_and_keys_are_seen_at_80_by_24() -> None:
     async def play(view: LiveView, pilot: Pilot[None]) -> None:
         await seen(
-            view, pilot, "a run is alive", "3 tables", "STOP", "retrying", "12,345", "5.0 M", "100", "0.02"
+            view, pilot, "a run is alive", "3 tables", "STOP", "retrying", "12,345", "5.0 M", "100", "20.0 kB"
         )
         await seen(view, pilot, "what to do: kafka2hive recover --accept-gap")
         await seen(view, pilot, "quit", "help", "filter", "sort", "reverse")
@@ -232,6 +240,53 @@ def test_filter_sort_and_reverse_by_keys() -> None:
         await pilot.press("escape")
 
     played(MadeUpFigures(*ROWS), play)
+
+
+def test_an_order_is_given_by_a_key_only_after_a_yes() -> None:
+    given: list[tuple[str, str]] = []
+
+    def give(command: str, table: str, note: Note) -> str:
+        note("waiting: an epoch is under way")
+        given.append((command, table))
+        if command == "compact":
+            raise ConfigError("compact.not_in_map", "it has no `compact`", "")
+        return f"{table}: order to {command} was carried out"
+
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        await pilot.press("p")
+        await seen(view, pilot, "pause air.weather?", "y: yes")
+        await pilot.press("n")
+        await seen(view, pilot, "air.flights", but="pause air.weather?")
+        assert given == []
+        for key, command in (("p", "pause"), ("u", "resume")):
+            await pilot.press(key)
+            await seen(view, pilot, f"{command} air.weather?")
+            await pilot.press("y")
+            await seen(view, pilot, f"air.weather: order to {command} was carried out")
+        await pilot.press("c")
+        await seen(view, pilot, "compact air.weather?")
+        await pilot.press("y")
+        await seen(view, pilot, "[compact.not_in_map]")
+
+    played(MadeUpFigures(*ROWS), play, give=give)
+    assert given == [(command, "air.weather") for command in ("pause", "resume", "compact")]
+
+
+def test_the_orders_of_the_view_are_those_of_the_commands(tmp_path: Path) -> None:
+    service, notes = pending_service(tmp_path), list[str]()
+    service_map = load_map(str(service.map), {})
+
+    def kinds() -> list[str]:
+        return [
+            each.kind for each in look(service.wiring.ports.files, service.wiring.paths(TABLE)).state.orders
+        ]
+
+    told = give_order_of(service_map, "pause", TABLE, notes.append)
+    assert "to pause was carried out in epoch 3" in told and notes and kinds() == ["pause"]
+    give_order_of(service_map, "resume", TABLE, notes.append)
+    assert kinds() == ["pause", "resume"]
+    assert "no run is alive" in give_order_of(service_map, "compact", TABLE, notes.append)
+    assert kinds() == ["pause", "resume"]
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

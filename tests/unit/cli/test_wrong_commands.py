@@ -192,3 +192,23 @@ def test_a_table_whose_ledger_is_gone_is_not_taken_for_a_new_one(
     result = invoke(*arguments, "-c", str(service.map))
     assert result.exit_code == 76 and "[ledger.vanished]" in result.stderr, result.output
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("option", ["--accept-loss", "--refetch"])
+def test_a_file_is_known_by_its_path_without_a_scheme(tmp_path: Path, option: str) -> None:
+    """As `hdfs dfs -ls` shows it."""
+    service = pending_service(tmp_path)
+    assert invoke("recover", "-c", str(service.map)).exit_code == 0
+    path = service.files[0].final.removeprefix("file://")
+    for named in (path, f"{path.rpartition('/')[0]}/*"):
+        result = invoke("recover", option, named, "-c", str(service.map))
+        assert result.exit_code == 0, result.output
+        assert "no such file is lost in any of these ledgers" in result.stdout
+
+
+def test_a_lost_file_is_given_up_by_its_path_without_a_scheme(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    lost = service.files[0].final
+    service.staged(0).unlink()
+    result = invoke("recover", "--accept-loss", lost.removeprefix("file://"), "-c", str(service.map))
+    assert result.exit_code == 0 and f"given up or fetched again: {lost}" in result.stdout, result.output

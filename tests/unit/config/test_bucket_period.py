@@ -178,8 +178,6 @@ def test_a_repeated_code_must_have_the_same_digits() -> None:
         ("dt=%Y-%m-%d", "dt=2026-13-01"),
         ("dt=%Y-%m-%d", "dt=2026-00-01"),
         ("dt=%Y-%m-%d", "dt=0000-01-01"),
-        ("dt=%Y-%m-%d", "dt=9999-12-31"),  # no datetime is later
-        ("y=%Y", "y=9999"),
         ("y=%Y", "y=0000"),
         ("dt=%Y-%m", "dt=2026-00"),
         ("dt=%Y-%m", "dt=2026-13"),
@@ -191,11 +189,27 @@ def test_a_repeated_code_must_have_the_same_digits() -> None:
         ("dt=%Y-%m-%d/hr=%H/n=%M", "dt=2026-11-23/hr=05/n=60"),
         ("w=%G-W%V", "w=2025-W53"),
         ("w=%G-W%V", "w=2026-W00"),
-        ("w=%G-W%V", "w=9999-W52"),
     ],
 )
 def test_a_partition_without_a_time_never_ends(path: str, hive_partition: str) -> None:
     assert end(path, hive_partition) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "hive_partition", "zone", "hours"),
+    [
+        ("dt=%Y-%m-%d", "dt=9999-12-31", "UTC", 0),
+        ("y=%Y", "y=9999", "UTC", 0),
+        ("dt=%Y-%m-%d/hr=%H", "dt=9999-12-31/hr=23", "America/New_York", 5),
+        ("w=%G-W%V", "w=9999-W52", "UTC", 48),  # after Sunday, the second of January
+    ],
+)
+def test_the_last_periods_that_a_date_can_name_end_where_no_date_is(
+    path: str, hive_partition: str, zone: str, hours: int
+) -> None:
+    year_10000_ms = 253_402_300_800_000
+    ends = BucketEnds(read_bucket_path(path), zone)
+    assert ends.end_ms(hive_partition) == year_10000_ms + hours * 3_600_000
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,15 @@ def test_kerberos_for_hive_needs_a_section() -> None:
         ("uri: hdfs://n, properties: {dfs.data.transfer.protection: privat}",
          "storage.properties.dfs.data.transfer.protection: expected authentication, integrity or privacy"
          " (did you mean privacy?)"),
+        ("uri: hdfs://n, properties: {dfs.replicaton: 2}",
+         "m:3: storage.properties.dfs.replicaton: the HDFS client does not read this property, so it would have no effect:"
+         " remove it (did you mean dfs.replication?)"),
+        ("uri: hdfs://n, properties: {dfs.replication: two}",
+         "storage.properties.dfs.replication: expected a number of replicas, such as 3"),
+        ("uri: hdfs://n, properties: {dfs.blocksize: 1000}",
+         "storage.properties.dfs.blocksize: expected a multiple of 512 bytes, such as 128m"),
+        ("uri: hdfs://n, properties: {fs.permissions.umask-mode: '028'}",
+         "storage.properties.fs.permissions.umask-mode: expected octal digits such as 027, or u=rwx,g=rx,o="),
         ("uri: hdfs://n, properties: {hadoop.security.authentication: krb}",
          "storage.properties.hadoop.security.authentication: expected simple or kerberos"),
         ("uri: 'file:///data', kerberos: {principal: e@R, cache: /c}", "storage.kerberos: is used only with hdfs://"),

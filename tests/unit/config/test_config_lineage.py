@@ -7,7 +7,7 @@ import pytest
 from kafka2hive.cli.render.validate import REDACTED, map_values
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
-from kafka2hive.service.run.telemetry.lineage import hive_namespace
+from kafka2hive.lineage.reporter import hive_namespace
 
 MAP = """\
 service: flights

@@ -30,11 +30,16 @@ kafka:
   sasl.username: "${USER_NAME}"
   sasl.password: "${PASSWORD}"
   ssl.key.password: literal-4711
-storage: {uri: "hdfs://namenode:8020", properties: {fs.client.secret.key: literal-4711}}
+storage: {uri: "hdfs://namenode:8020", properties: {fs.s3a.secret.key: literal-4711}}
 hive: {url: "hive://127.0.0.1:10000?auth=LDAP", password: "${HIVE}"}
 spark: {conf: {spark.hadoop.some.key: "${TOKEN}", spark.ui.port: 4040}}
 tables:
-  - {table: air.flights, topics: [flights], columns: {flight: bigint}}
+  - table: air.flights
+    topics: [flights]
+    records: {flight: bigint}
+    sql: SELECT flight FROM records
+    lookups: {airlines: "s3a://bucket/airlines"}
+    columns: {flight: bigint}
 """
 
 
@@ -51,7 +56,9 @@ def test_no_log_line_of_a_command_holds_a_secret(
     registry = f'registry: {{url: "http://127.0.0.1:8081", {login}}}\n'
     path = tmp_path / "map.yaml"
     path.write_text(
-        MAP.replace("tables:\n", f"{registry}tables:\n").replace("columns:", "format: avro, columns:")
+        MAP.replace("tables:\n", f"{registry}tables:\n").replace(
+            "    columns:", "    format: avro\n    columns:"
+        )
     )
 
     def command(_service_map: ServiceMap) -> int:
@@ -96,7 +103,7 @@ def test_every_value_except_secrets_is_shown() -> None:
         ("air.flights", "${TOKEN}.x"),
         ("topics: [flights]", 'topics: ["${TOKEN}", "${TOKEN}"]'),
         ("bigint", '"${TOKEN}"'),
-        ("{fs.client.secret.key: literal-4711}", "{fs.client.secret.key: 04711}"),
+        ("{fs.s3a.secret.key: literal-4711}", "{fs.s3a.secret.key: 04711}"),
         ('"${TOKEN}", spark.ui.port', "04711, spark.ui.port"),
         ("tables:", 'registry: {url: "http://h:1", token: 04711}\ntables:'),
         ("tables:", 'registry: {url: "http://h:1", username: u, password: 04711}\ntables:'),

@@ -12,7 +12,7 @@ from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
 from kafka2hive.schema_evolution.differences import WriterFieldsCheck, merge
-from kafka2hive.service.tables.schema_columns import MissingColumns, missing_columns, schema_fields
+from kafka2hive.service.hive.schema_columns import MissingColumns, missing_columns, schema_fields
 from tests.harness.task_files import table_settings
 
 

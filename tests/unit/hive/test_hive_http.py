@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from kafka2hive.config.keys import HiveOptions
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.session import HiveSession, log_in
 from kafka2hive.hive.transport import HttpRefusal, HttpTransport
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from tests.harness.odd_http import Hangs, OddServer, Reply, odd_server, reply
@@ -51,6 +51,19 @@ def test_a_connection_that_is_closed_while_it_is_opened_is_tried_once_more() -> 
     with odd_server(lambda request: reply(502, b"")) as server:
         asked(server)
         assert len(server.requests) == 1, "an answer is one"
+
+
+def test_any_answer_over_http_shows_that_the_server_answers() -> None:
+    def ask(answer: Reply, seconds: float = 0.5) -> list[str]:
+        with odd_server(lambda request: answer) as server:
+            log_in(HiveOptions("127.0.0.1", server.port, "etl", "", "LDAP", seconds, http_path="cliservice"))
+            assert "authorization" not in server.requests[0].headers
+        return server.paths
+
+    assert ask(reply(401, b"")) == ask(reply(405, b"<html>")) == ["/cliservice"]
+    for silent in (Hangs(), b""):
+        with pytest.raises(MetastoreUnavailable, match=r"HiveServer2 at 127\.0\.0\.1:\d+: "):
+            ask(silent)
 
 
 def test_each_request_carries_a_login_of_its_own() -> None:

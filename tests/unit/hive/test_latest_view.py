@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.keys import Column
-from kafka2hive.hive.tables import LatestView, create_view, latest_select, view_fingerprint
+from kafka2hive.hive.latest_view import LatestView, latest_select, marked_columns
+from kafka2hive.hive.tables import create_view, view_fingerprint
 
 COLUMNS = tuple(Column(name, "string") for name in ("id", "region", "name"))
 VIEW = LatestView(("id", "region"), "__source_position", "p", "o", "n")
@@ -106,6 +107,104 @@ def test_the_newest_states_are_what_the_changes_lead_to(seed: int) -> None:
             selected(rows)
     else:
         assert selected(rows) == sorted((*key, name) for key, name in log.state.items())
+
+
+MARKED = (
+    Column("id", "bigint"),
+    Column("doc", "string"),
+    Column("tags", "array<string>"),
+    Column("__op", "string"),
+    Column("__unavailable", "array<string>"),
+)
+MARKED_VIEW = LatestView(
+    ("id",), "__source_position", "p", "o", marked=marked_columns(MARKED, ("id",), "__source_position")
+)
+Known = dict[str, str | None]
+
+
+class FirstValue:
+    """Hive's first_value(x, true): the first value of the frame that is not null. The frame is always the whole partition."""
+
+    def __init__(self) -> None:
+        self._value: str | None = None
+
+    def step(self, value: str | None, _skips_nulls: int) -> None:
+        self._value = value if self._value is None else self._value
+
+    def value(self) -> str | None:
+        return self._value
+
+    def inverse(self, *_: object) -> None:
+        raise AssertionError("the frame never moves")
+
+    finalize = value
+
+
+def known_states(rows: list[Row]) -> list[Row]:
+    """Run the SELECT of a table with marks: a row is id, doc, tags, the operation, the marks, the position, and the place."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.create_function("assert_true", 1, _assert_true)
+        database.create_function("array_contains", 2, lambda names, name: name in (names or "").split(","))
+        database.create_function("split", 2, lambda text, _: text)
+        database.create_function(
+            "concat_ws", -1, lambda by, *texts: by.join(t for t in texts if t is not None)
+        )
+        window: Any = FirstValue
+        database.create_window_function("first_value", 2, window)
+        database.execute("attach ':memory:' as d")
+        columns = "id int, doc text, tags text, __op text, __unavailable text"
+        database.execute(f"create table d.t ({columns}, __source_position text, p int, o int)")
+        database.executemany("insert into d.t values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        return sorted(database.execute(latest_select("d.t", MARKED, MARKED_VIEW)).fetchall())
+
+
+def test_the_columns_that_marks_may_name_are_those_of_the_row_that_can_be_large() -> None:
+    assert MARKED_VIEW.marked == ("doc", "tags")
+    before = Column("__before", "struct<id:bigint,doc:string,tags:array<string>>")
+    assert marked_columns((*MARKED, before), ("doc",), "id") == ("tags", "__before.tags")
+    assert marked_columns(MARKED[:-1], ("id",), "id") == ()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_value_that_the_newest_change_lacks_is_the_newest_known_one_of_the_row(seed: int) -> None:
+    draw = random.Random(seed)
+    states: dict[int, Known] = {}
+    rows: list[Row] = []
+    for number in range(draw.randrange(1, 60)):
+        op, key = draw.choices("curdt", (2, 8, 1, 2, 0.5))[0], draw.randrange(3)
+        position = None if seed % 3 == 0 else f"{number - (draw.random() < 0.2):020}"
+        values = {name: draw.choice((None, f"{name} {number}")) for name in ("doc", "tags")}
+        marks = [name for name in values if draw.random() < 0.4] if op != "t" else []
+        values |= dict.fromkeys(marks)
+        rows.append((key, *values.values(), op, ",".join(marks) or None, position, 0, 100 + number))
+        if op == "t":
+            rows[-1] = (None, None, None, op, None, position, 0, 100 + number)
+            states.clear()
+        elif op == "d":
+            states.pop(key, None)
+        else:
+            state = {} if op in "cr" else states.get(key, {})
+            states[key] = {n: state.get(n, "?") if n in marks else value for n, value in values.items()}
+    expected = []
+    newest = {row[0]: row[3] for row in rows}
+    for key, state in states.items():
+        known = [None if state[name] == "?" else state[name] for name in ("doc", "tags")]
+        marks = [name for name in ("doc", "tags") if state[name] == "?"]
+        expected.append((key, *known, newest[key], ",".join(marks) or None))
+    draw.shuffle(rows)
+    assert known_states(rows) == sorted(expected)
+
+
+def test_a_row_with_another_key_does_not_take_the_values_of_the_old_key_or_of_an_earlier_row() -> None:
+    rows = [
+        (1, "old", None, "c", None, "01", 0, 1),
+        (2, "deleted", None, "c", None, "02", 0, 2),
+        (2, None, None, "d", None, "03", 0, 3),
+        (1, None, None, "d", None, "04", 0, 4),
+        (2, None, "t", "c", "doc", "04", 0, 5),
+        (2, None, "u", "u", "doc", "05", 0, 6),
+    ]
+    assert known_states(rows) == [(2, None, "u", "u", "doc")]
 
 
 def test_a_change_without_a_key_is_no_row() -> None:

@@ -11,7 +11,7 @@ from kafka2hive.hive.stored_as import Reader, reader_of, unread, unread_letters
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Warned
 from kafka2hive.service.validate.online import check_hive
@@ -62,7 +62,7 @@ class Answers:
     ("answers", "reader"),
     [
         (HIVE_3, OLD),
-        (HIVE_3_SET, replace(OLD, ignores_orc_case=True)),
+        (HIVE_3_SET, replace(OLD, ignores_case=frozenset({"orc"}))),
         (HIVE_4, NEW),
         (SPARK, NEW),
         (SILENT, NEW),
@@ -114,7 +114,7 @@ def test_what_an_old_hive_does_not_read(
 
 
 def test_hive_finds_capitals_in_orc_once_it_is_told_to_ignore_the_case_but_not_in_json() -> None:
-    told = replace(OLD, ignores_orc_case=True)
+    told = replace(OLD, ignores_case=frozenset({"orc"}))
     orc, json = (WriterOptions(format=format, compression="gzip") for format in ("orc", "json"))
     assert unread(told, orc, CAPITALS) is None
     found, still = unread(OLD, orc, CAPITALS), unread(told, json, CAPITALS)

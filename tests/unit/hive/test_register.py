@@ -70,7 +70,6 @@ def test_every_debt_is_sorted_once_and_refused_ones_do_not_hold_up_the_others(
     found = register(hive, unregistered)
     parts = [found.registered, found.failed_unavailable, set(found.refused), set(found.misplaced)]
     assert sum(map(len, parts)) == len(unregistered) and set().union(*parts) == unregistered
-    assert found.open_registrations == unregistered - found.registered
     assert set(found.refused) <= bad
     for registered in found.registered:
         assert (
@@ -136,7 +135,7 @@ def test_a_partition_that_is_dropped_meanwhile_stays_to_be_registered() -> None:
             return super().location(partition)
 
     found = register(Dropping(), {_registration("dt=1")})
-    assert found.registered == frozenset() and found.open_registrations == {_registration("dt=1")}
+    assert found.registered == frozenset() and found.failed_unavailable == {_registration("dt=1")}
 
 
 def _at(place: str) -> HivePartition:

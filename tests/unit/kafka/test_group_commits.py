@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from types import SimpleNamespace
+from typing import Any, TypeAlias, cast
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -103,3 +104,29 @@ def test_what_a_new_consumer_fails_at_is_a_warning_and_the_next_one_begins_anew(
 
 def test_nothing_to_set_asks_nobody(monkeypatch: pytest.MonkeyPatch, opened: list[Consumer]) -> None:
     assert commits_of(monkeypatch, opened).commit({}) and opened == []
+
+
+def test_what_kafka_does_not_take_is_one_line_until_it_changes(
+    monkeypatch: pytest.MonkeyPatch, opened: list[Consumer], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Refusing(Consumer):
+        refuses = True
+
+        def poll(self, seconds: float) -> None:
+            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if Refusing.refuses else None
+            places = [SimpleNamespace(topic="t", partition=number, error=error) for number in range(18)]
+            self.on_commit(None, cast(list[KafkaTopicPartition], places))
+
+    def reader(_options: object, _seconds: float, _heard: object, more: Mapping[str, Any]) -> Consumer:
+        return Refusing([None], more["on_commit"])
+
+    monkeypatch.setattr(groups, "reader", reader)
+    commits = KafkaGroupCommits(KafkaOptions((("bootstrap.servers", "h:1"),), "g"), "g", 30.0)
+    with caplog.at_level(logging.INFO):
+        assert not any(commits.commit({HERE: offset}) for offset in (1, 2, 3))
+        assert [r.getMessage().partition(", the first")[0] for r in caplog.records] == [
+            "offsets of group g not set for 18 topic partitions"
+        ]
+        Refusing.refuses = False
+        assert commits.commit({HERE: 4}) and commits.commit({HERE: 5})
+    assert [r.getMessage() for r in caplog.records[1:]] == ["offsets of group g are set again"]

@@ -126,3 +126,12 @@ def test_a_client_without_gssapi_says_so_and_how_to_build_one() -> None:
     error = refused_properties((("sasl.mechanisms", "GSSAPI"),), ValueError(said))
     assert error.code == "kafka.gssapi" and error.exit_code is ExitCode.CONFIG
     assert "scripts/build-gssapi" in error.remedy
+
+
+def test_a_client_that_tries_again_logs_no_errors_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    heard = ClientLog(logging.getLogger("kafka2hive.kafka.client"))
+    down = "FAIL [rdkafka#producer-1] [thrd:b:9092/2]: b:9092/2: Connect to ipv4#10.0.0.2:9092 failed: Connection refused"
+    with caplog.at_level(logging.DEBUG):
+        heard.logger.error("%s", down)
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert "Connection refused" in heard.trouble(0.0)

@@ -53,7 +53,7 @@ from kafka2hive.model.snapshot import (
     Tracking,
 )
 from kafka2hive.plan.contract import TaskSettings
-from kafka2hive.service.recover.repair import refetch_file
+from kafka2hive.service.recover.refetch import refetch_file
 from kafka2hive.service.verify.compaction import audit_units
 from kafka2hive.service.verify.history import audit_history
 from kafka2hive.service.verify.hive_partitions import audit_registrations
@@ -488,15 +488,11 @@ def test_an_early_place_that_was_left_need_not_be_registered_though_its_line_end
     assert audit_registrations(history[:-1], replace(CERTIFIED, unregistered=()), hive, SkippedTime()) != []
 
 
-@pytest.mark.parametrize(
-    ("lost", "message"),
-    [(DATA.files[0], "was compacted: its rows are in"), (WRITTEN, "it has no offsets to read again")],
-)
-def test_files_of_a_moved_partition_are_not_fetched_again(lost: DataFile, message: str) -> None:
+def test_early_files_of_a_moved_partition_are_not_fetched_again() -> None:
     owned = OwnedLedger(LedgerPaths("file:///k", TABLE), Generation(1, NOW, MOVED.owner), MOVED)
     settings = SimpleNamespace(tables={TABLE: SimpleNamespace(location=LOCATION)})
-    with pytest.raises(ManualActionRequired, match=message) as stop:
-        refetch_file(owned, lost, lambda table: cast(TaskSettings, settings), 0, None)
+    with pytest.raises(ManualActionRequired, match="was compacted: its rows are in") as stop:
+        refetch_file(owned, DATA.files[0], lambda table: cast(TaskSettings, settings), 0, None)
     assert stop.value.code == "refetch.compacted"
 
 

@@ -65,11 +65,16 @@ def rolled_forward(tmp_path: Path, files: LocalFileSystem) -> tuple[FileMoves, l
 @pytest.mark.parametrize("done", [False, True])
 @pytest.mark.parametrize("silent", [1, 3])
 def test_a_promote_and_a_finalise_go_on_when_their_looks_have_no_answer_at_first(
-    tmp_path: Path, end: str, done: bool, silent: int
+    tmp_path: Path, end: str, done: bool, silent: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     moves, waits = rolled_forward(tmp_path, UnclearRenames(end, done, silent))
     assert moves.created == moves.renamed + moves.already_there > 0
     assert waits, "it waits before it asks again"
+    if done:  # an earlier rename or a lost response: nothing is wrong with the files
+        told = [r.getMessage() for r in caplog.records if "moved before" in r.getMessage()]
+        assert bool(told) == bool(moves.already_there)
+        assert not [r for r in caplog.records if r.levelname == "WARNING" and "epoch" in r.getMessage()]
 
 
 def test_a_look_that_never_has_an_answer_starts_the_table_afresh(tmp_path: Path) -> None:

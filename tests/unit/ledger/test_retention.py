@@ -12,16 +12,15 @@ from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.ledger.draft import BoundGoesBack, draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.retention import Retention, _delete_files, never_in_hive
+from kafka2hive.ledger.retention import _delete_files, never_in_hive
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Expiry
 from kafka2hive.ledger.snapshot.expiry import NotExpired
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, DroppedPartition, EventBounds, MovedPartition, Snapshot
-from kafka2hive.model.text import unix_seconds
+from kafka2hive.service.hive.places import keep_seconds
 from kafka2hive.service.retention.expired import success_files
-from kafka2hive.service.tables.places import keep_seconds
 from kafka2hive.service.tables.read_through import event_bounds, expired_before
 from kafka2hive.service.verify.history import audit_history, expired_paths
 from kafka2hive.storage.concurrency import SystemClock
@@ -207,34 +206,3 @@ def test_an_audit_does_not_miss_files_of_dropped_partitions() -> None:
     assert expired_paths([before]) == frozenset()
     dropped = after(before, Expiry(expired_before_ms=7, dropped=frozenset({OLD})))
     assert expired_paths([before, dropped]) == {old.final}
-
-
-class SlowHive:
-    """Each answer takes an hour, and a partition is there until it is dropped."""
-
-    def __init__(self) -> None:
-        self.now, self.found_at, self.present = 0.0, 0.0, {OLD}
-
-    def location(self, partition: HivePartition) -> str | None:
-        self.now += 3_600
-        if partition not in self.present:
-            return None
-        self.found_at = self.now
-        return partition.location
-
-    def drop_partition(self, partition: HivePartition) -> None:
-        self.now += 3_600
-        self.present.discard(partition)
-
-
-def test_the_time_to_keep_the_files_begins_after_the_last_look_that_has_found_the_partition() -> None:
-    hive, dropped = SlowHive(), after(state(), Expiry(expired_before_ms=7, dropped=frozenset({OLD})))
-    owned = OwnedLedger(LedgerPaths("file:///k", TABLE), Generation(1, "2026-01-01T00:00:00Z", "o"), dropped)
-
-    def publish(change: Expiry) -> OwnedLedger:
-        return replace(work.owned, state=after(work.owned.state, change))
-
-    work = Retention(Ports(LocalFileSystem(), InOrder(), SystemClock(), str), owned, publish, ())
-    work.drop(hive, lambda: hive.now)
-    (line,) = work.owned.state.dropped
-    assert (unix_seconds(line.gone_since) or 0.0) >= hive.found_at > 0

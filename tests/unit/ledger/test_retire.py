@@ -13,6 +13,7 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retire import (
     FRESH_SECONDS,
     MOST_DELETES,
+    MOST_RETIRED,
     Looks,
     RetirementResult,
     is_retired,
@@ -23,6 +24,7 @@ from kafka2hive.ledger.retire import (
 from kafka2hive.ledger.snapshot.change import PlaceUpdate, Repair
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.snapshot.compaction import NotMoved, with_late_data, with_looks
+from kafka2hive.ledger.turns import Turns
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer
@@ -103,7 +105,7 @@ class Place:
         )
         return name.in_state("final")
 
-    def keep(self, looks: Looks, now: float) -> RetirementResult:
+    def keep(self, looks: Looks, now: float, turns: Turns[HivePartition] | None = None) -> RetirementResult:
         def publish(change: PlaceUpdate) -> OwnedLedger:
             state = draft(self.owned, "s", SINCE, change)
             self.owned = OwnedLedger(self.owned.paths, self.owned.generation, state)
@@ -117,6 +119,7 @@ class Place:
             now=now,
             footer_of=self.footer,
             publish=publish,
+            turns=turns,
         )
 
     def footer(self, status: FileStatus) -> Footer:
@@ -386,3 +389,26 @@ def test_the_audit_knows_what_was_retired_and_notices_what_was_not_due(tmp_path:
     assert codes(replace(before, moved=(replace(place.moved, right_since=""),)), after) != set()
     assert codes(replace(before, moved=()), after) != set()
     assert codes(before, replace(after, retired=())) != set()
+
+
+def test_partitions_that_cannot_be_retired_keep_no_other_from_its_turn(tmp_path: Path) -> None:
+    """More of them than one snapshot retires, and all are before it in the order."""
+    place, turns = Place(tmp_path), Turns[HivePartition]()
+    stuck = []
+    for number in range(2 * MOST_RETIRED):
+        path = f"dt=0{number:02}"
+        early = tmp_path / "t" / "_open" / path
+        early.mkdir(parents=True)
+        (early / place._name(1, number)).write_bytes(b"early")
+        home = HivePartition(TABLE, path, f"{place.location}/{path}")
+        early_path = f"{place.location}/_open/{path}"
+        stuck.append(MovedPartition(partition=home, early=early_path, epoch=4, late=0, right_since=SINCE))
+    state = replace(place.owned.state, moved=(*stuck, place.moved))
+    place.owned = OwnedLedger(place.owned.paths, place.owned.generation, state)
+    problems = 0
+    for call in range(3):
+        now = BEGAN + DAY + 10 * call
+        looks = Looks(dict.fromkeys((each.partition for each in (*stuck, place.moved)), now))
+        problems += len(place.keep(looks, now, turns).problems)
+    assert [each.partition for each in place.owned.state.retired] == [place.home]
+    assert problems == len(stuck), "each was tried once, and waits now"

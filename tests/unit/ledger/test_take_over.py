@@ -159,4 +159,6 @@ def test_a_ledger_without_generation_names_the_reset_that_may_not_have_ended(tmp
     with pytest.raises(ManualActionRequired) as stop:
         look(service.wiring.ports.files, paths)
     assert stop.value.code == "ledger.generations"
-    assert f"`kafka2hive reset --table {TABLE} -c MAP`" in stop.value.remedy
+    assert (
+        f"`kafka2hive reset --table {TABLE} --move-data -c MAP`, or with `--keep-data`" in stop.value.remedy
+    )

@@ -1,15 +1,22 @@
 """`certificate` tells a scheduler a partition's state, and finds every way in which its certificates can be untrue."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
+from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.repair.withdrawal import withdrawn_certificates
+from kafka2hive.ledger.snapshot.change import Completeness, NoTracking, Repair
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.table_directory import bucket_slug
+from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss
 from kafka2hive.service.inspect.certificate import (
     Completion,
     PartitionName,
@@ -17,8 +24,10 @@ from kafka2hive.service.inspect.certificate import (
     await_completion,
     certificate,
 )
+from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import READ, TABLE, invoke, local
 from tests.harness.clock import SkippedTime
+from tests.harness.values import file_name
 from tests.unit.service.verify.test_certify import DAYS, Dump, dump
 
 __all__ = ["dump"]
@@ -69,6 +78,17 @@ def test_a_partition_is_open_then_complete_then_late_then_complete_again(dump: D
     fourth = report(dump)
     assert fourth.completion is Completion.COMPLETE and len(fourth.certificates) == 2
     assert (fourth.files, fourth.rows) == (2, READ // 2 + READ)
+
+
+def test_an_open_partition_that_was_removed_is_not_waited_for(dump: Dump) -> None:
+    """Its rows are lost; "not complete yet" would let a scheduler wait for ever."""
+    assert not report(dump).findings
+    shutil.rmtree(local(dump.partition(DAY).location))
+    removed = report(dump)
+    assert [finding.code for finding in removed.findings] == ["verify.missing"]
+    assert removed.completion is Completion.OPEN and removed.exit_code is ExitCode.STOP
+    shown = invoke("certificate", str(NAME), "-c", str(dump.service.map))
+    assert shown.exit_code == 76 and f"--refetch {removed.findings[0].where}" in shown.stdout, shown.output
 
 
 def test_a_partition_without_a_record_is_absent(dump: Dump) -> None:
@@ -172,12 +192,109 @@ def test_a_complete_partition_waits_for_hive(dump: Dump) -> None:
         report(dump, metastore=Locations(here, answers=False))
 
 
-def test_after_a_move_hive_tells_where_an_older_partition_is(dump: Dump) -> None:
+def test_an_older_partition_is_found_after_its_table_has_moved(dump: Dump) -> None:
     old = dump.partition(DAY).location
     dump.publish(dump.complete(DAY))
     dump.move()
-    assert report(dump).completion is Completion.ABSENT
+    assert report(dump).completion is Completion.COMPLETE
     assert report(dump, metastore=Locations(old)).completion is Completion.COMPLETE
+
+
+def remove(dump: Dump, day: str) -> list[DataFile]:
+    """Remove the directory of a partition by hand; return the files that were in it."""
+    place = dump.partition(day).location
+    shutil.rmtree(local(place))
+    return [f for each in dump.history().finals for f in each.files if f.hive_partition.location == place]
+
+
+def repair(dump: Dump, lost: list[DataFile], *, refetched: bool) -> None:
+    """Record the lost files, with staged copies of them if they are refetched, as `recover` does."""
+    wiring, owned = dump.service.wiring, dump.start()
+    finals = dump.history().finals
+    losses = tuple(
+        AcceptedLoss(
+            path=file.final,
+            remedy=REFETCH if refetched else ACCEPT_LOSS,
+            rows=file.rows,
+            accepted_at=wiring.ports.clock.now(),
+            epoch=owned.next_epoch,
+        )
+        for file in lost
+    )
+    new = tuple(again(dump, owned, file, n) for n, file in enumerate(lost)) if refetched else ()
+    withdrawn = withdrawn_certificates(finals, owned.certified, [file.final for file in lost])
+    change = Repair(losses=losses, files=new, withdrawn=withdrawn)
+    dump.owned = publish(wiring.ports, owned, change).owned
+
+
+def again(dump: Dump, owned: OwnedLedger, file: DataFile, number: int) -> DataFile:
+    name = file_name(
+        owned.state.ledger_id,
+        owned.generation.number,
+        owned.next_epoch,
+        slug=bucket_slug(file.hive_partition.path),
+        uuid=f"{number + 500:032x}",
+        task=file.task,
+    )
+    new = replace(
+        file,
+        staged=join(parent(file.staged), name.in_state("pending")),
+        final=join(file.hive_partition.location, name.in_state("final")),
+    )
+    write_file(dump.service.wiring.ports.files, new.staged, b"x" * file.length)
+    return new
+
+
+@pytest.mark.parametrize("is_in_hive", [True, False])
+def test_a_certified_partition_that_was_removed_is_a_finding_and_complete_again_after_its_repair(
+    dump: Dump, is_in_hive: bool
+) -> None:
+    hive = Locations(dump.partition(DAY).location) if is_in_hive else None
+    dump.dump([DAY])
+    dump.publish(dump.complete(DAY))
+    dump.publish(Completeness())
+    before = report(dump, metastore=hive)
+    assert before.completion is Completion.COMPLETE
+    lost = remove(dump, DAY)
+    gone = report(dump, metastore=hive)
+    assert gone.exit_code is ExitCode.STOP
+    assert {f.final for f in lost} <= {finding.where for finding in gone.findings}
+
+    repair(dump, lost, refetched=True)
+    opened = report(dump, metastore=hive)
+    assert opened.completion is Completion.OPEN and not opened.findings
+    dump.publish(dump.complete(DAY))
+    dump.publish(Completeness())
+    after = report(dump, metastore=hive)
+    assert (after.completion, after.files, after.rows) == (Completion.COMPLETE, before.files, before.rows)
+    assert not dump.findings()
+
+
+def test_one_file_fetched_again_is_counted_once_by_the_one_certificate_that_is_left(dump: Dump) -> None:
+    dump.publish(dump.complete(DAY))
+    dump.dump([DAY])
+    dump.publish(dump.complete(DAY))
+    before = report(dump)
+    assert len(before.certificates) == 2
+    lost = [f for f in dump.history().finals[-2].files if f.hive_partition == dump.partition(DAY)]
+    for file in lost:
+        local(file.final).unlink()
+    repair(dump, lost, refetched=True)
+    dump.publish(dump.complete(DAY))
+    after = report(dump)
+    assert (after.files, after.rows, len(after.certificates)) == (before.files, before.rows, 1)
+    assert not dump.findings()
+
+
+def test_a_partition_of_which_all_files_were_given_up_is_absent(dump: Dump) -> None:
+    dump.publish(dump.complete(DAY))
+    lost = [
+        f for each in dump.history().finals for f in each.files if f.hive_partition == dump.partition(DAY)
+    ]
+    local(lost[0].final).unlink()
+    repair(dump, lost, refetched=False)
+    assert report(dump).completion is Completion.ABSENT
+    assert not dump.findings()
 
 
 def test_files_older_than_the_completion_section_get_no_certificate(dump: Dump) -> None:

@@ -16,7 +16,8 @@ from kafka2hive.config.load import load_text
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.draft.draft import TopicSample, draft_table
+from kafka2hive.model.writer_schema import JSON, WriterSchema
+from kafka2hive.service.draft.draft import TopicSample, alike_topics, draft_table
 from kafka2hive.service.draft.map_text import Draft, map_of
 from tests.contract.avro_ways import Registry, framed
 from tests.contract.change_log_records import RECORDS, debezium, with_schema
@@ -266,11 +267,10 @@ def test_rows_beside_their_schema_are_taken_out_of_their_payload() -> None:
     text, service = _drafted(*[{"schema": _connect(*_TYPED), "payload": _TYPED_ROW}] * 3)
     assert service.tables[0].source == "events" and "3 decode" in text
     found = _columns(service)
-    assert {name: (kind, unit) for name, (kind, _, unit) in found.items()} == {
-        **_TYPES_OF,
-        "total": ("string", None),
-    }
-    assert found["day"][1] == ("payload", "day") and "total is a decimal in bytes" in text
+    assert {name: (kind, unit) for name, (kind, _, unit) in found.items()} == _TYPES_OF
+    assert found["day"][1] == ("payload", "day") and "long is a decimal in bytes" in text
+    assert 'total: {type: "decimal(10,2)", from: "$.payload.total", decimals: base64}' in text
+    assert "fine counts nanoseconds" in text and "fraction: truncate" in text
 
 
 def test_a_schema_beside_the_row_that_is_none_is_only_a_member() -> None:
@@ -285,10 +285,80 @@ def test_a_schema_beside_the_row_that_is_none_is_only_a_member() -> None:
         assert "payload" in _columns(service) and "3 decode" in text
 
 
-def test_what_nests_deeper_than_hives_types_is_left_out_and_said() -> None:
+def test_what_nests_deeper_than_hives_types_is_kept_as_text_and_said() -> None:
     for deep in (16, 17, 40):
         text, service = _drafted(*[b'{"id":1,"a":' + b'{"b":' * deep + b"1" + b"}" * deep + b"}"] * 3)
-        assert ("a" in _columns(service)) is (deep == 16) and "3 decode" in text
+        assert ("json: text keeps it as its text" in text) is (deep > 16) and "3 decode" in text
+        assert [c.leeway.json for c in service.tables[0].columns] == [
+            "refuse",
+            "text" if deep > 16 else "refuse",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "told"),
+    [
+        (
+            [1, "on", {"x": 1}, True, [1]] * 4,
+            "any",
+            "$.v has values of several kinds (4 arrays, 4 booleans, 4 numbers, 4 objects, 4 texts)",
+        ),
+        (
+            [{"x": 1}, {"x": "a"}] * 9,
+            "any",
+            "$.v.x has values of several kinds (9 numbers, 9 texts): json: text keeps",
+        ),
+        ([[1], ["a"]] * 9, "any", "$.v[] has values of several kinds"),
+        (
+            [{"x": [{"y": 1}, {"y": None}]}, {"x": [{"y": True}]}] * 9,
+            "any",
+            "$.v.x[].y has values of several kinds",
+        ),
+        ([1] * 97 + ["a"] * 3, "bigint", "all but the numbers become dead letters"),
+        ([1, 1.5, None], "double", ""),
+        (["a", "2026-11-18"], "string", ""),
+    ],
+)
+def test_values_of_several_kinds_are_texts_unless_the_others_are_rare(
+    values: list[Any], kind: str, told: str
+) -> None:
+    text, service = _drafted(*[{"id": n, "v": value} for n, value in enumerate(values)])
+    (_, column) = service.tables[0].columns
+    expected = ("string", "text") if kind == "any" else (kind, "refuse")
+    assert (column.type, column.leeway.json) == expected
+    assert told in text and ("v: {type: string, json: text}" in text) is (kind == "any")
+
+
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        ([1, "2", ""], "{type: bigint, quoted: accept, empty: null}"),
+        ([1, "", None], "{type: bigint, empty: null}"),
+        ([1.5, "2"], "{type: double, quoted: accept}"),
+        ([True, ""], "{type: boolean, empty: null}"),
+        (["2026-11-18", ""], "{type: date, empty: null}"),
+        (["2026-11-18T12:00:00Z", ""], "{type: timestamp, empty: null}"),
+        (["1", "2", ""], "string"),
+        (["1", "x", ""], "string"),
+        ([1, "2", "x"], "{type: string, json: text}"),
+        ([True, "2"], "{type: string, json: text}"),
+    ],
+)
+def test_numbers_in_quotes_and_empty_strings_among_other_values_get_their_key(
+    values: list[Any], column: str
+) -> None:
+    text, _ = _drafted(*[{"id": n, "v": value} for n, value in enumerate(values * 4)])
+    assert (f"      v: {column}" in text and "12 decode" in text) or "8 decode" in text, text
+    assert ("in quotes among other values" in text) is ("quoted" in column or "empty" in column)
+
+
+def test_a_column_of_strings_in_hive_takes_other_values_as_texts() -> None:
+    record = b'{"id":1,"props":{"x":1},"name":"a","day":"2026-11-18","made":1732000000000}'
+    table = _in_hive("id bigint; props string; name string; day string; made string")
+    text, service = _with_table([record] * 3, table)
+    taken = {column.name: column.leeway.json for column in service.tables[0].columns}
+    assert taken == {"id": "refuse", "props": "text", "name": "refuse", "day": "refuse", "made": "text"}
+    assert "props, made: records have other values than strings" in text and "3 decode" in text
 
 
 @pytest.mark.parametrize(
@@ -328,6 +398,15 @@ def test_change_logs_and_registry_heads_are_recognised() -> None:
         assert (
             list(_columns(service))[:2] == ["id", "name"] and service.tables[0].bucketing.field == "__ts_ms"
         )
+    absent = debezium("u", None, row | {"name": "__debezium_unavailable_value"}, {})
+    text, service = _drafted(*changes, absent)
+    assert "20 decode" in text and "1 dead letter: change_log.unavailable: column name" in text
+    assert "set source: {debezium: {unavailable: mark}}" in text
+    heartbeats = [{"ts_ms": n} for n in range(60)]
+    for wrapped in (dict, with_schema):
+        text, service = _drafted(*map(wrapped, [*heartbeats, *changes]))
+        assert service.tables[0].source == "debezium" and "20 decode" in text
+        assert "60 records without a row, skipped" in text and "dead letter" not in text
     logged = [r.record for r in RECORDS if r.log is ChangeLog.MAXWELL]
     assert _drafted(*logged)[1].tables[0].source == "maxwell"
     text, service = _drafted(*[b"\0\0\0\0\7" + json.dumps(row).encode()] * 3)
@@ -690,6 +769,46 @@ def test_nanoseconds_that_no_timestamp_holds_stay_numbers_and_are_told() -> None
     assert _columns(service) == {"at": ("timestamp", (), "ns"), "seen_at": ("bigint", (), None)}
     assert "$.seen_at counts nanoseconds" in text and "fraction: truncate" in text
     assert "2 decode" in text and "dead letter" not in text
+
+
+def _with_times(*others: str, step: str = "") -> tuple[str, tuple[str, tuple[str, ...], str | None]]:
+    times = [f"2026-11-29T10:{n // 60:02}:{n % 60:02}{step}Z" for n in range(1_000 - len(others))]
+    text, service = _drafted(*({"id": n, "seen_at": time} for n, time in enumerate([*times, *others])))
+    return text, _columns(service)["seen_at"]
+
+
+def test_a_column_of_times_stays_one_for_one_bad_value_in_a_thousand() -> None:
+    text, (kind, _, _) = _with_times("unknown")
+    assert (
+        kind == "timestamp" and "$.seen_at has 1 text that is no timestamp" in text and "999 decode" in text
+    )
+    text, (kind, _, _) = _with_times(*["unknown"] * 50)
+    assert kind == "string" and "1,000 decode" in text
+
+
+def test_texts_with_nanoseconds_are_strings_and_the_key_that_cuts_them_is_named() -> None:
+    text, (kind, _, _) = _with_times("2026-11-29T10:00:00Z", step=".123456789")
+    assert kind == "string" and "1,000 decode" in text
+    assert "$.seen_at has 999 times with nanoseconds" in text and "fraction: truncate" in text
+
+
+def test_why_the_registrys_schemas_make_no_columns_is_said_for_each() -> None:
+    values = [framed(7, b"\0")] * 3 + [framed(8, b"\0")] * 3 + [framed(9, b"\0")] * 2
+    broken = ProtobufRegistry(
+        id7=protobuf_schema("package demo; message A { optional Missing x = 1; }"),
+        id8=WriterSchema(JSON, "{}"),
+    )
+    text = _map(_sampled(values), writers=broken)
+    assert "id 7: its schema cannot be read: not a Protobuf schema: " in text and "is not defined" in text
+    assert "id 8: its schema's type is JSON" in text and "id 9: the registry has no such schema" in text
+
+
+def test_topics_of_raw_values_are_not_said_to_be_alike() -> None:
+    drafts = [
+        draft_table(Draft(topic=topic, kafka=KAFKA), _sampled([value] * 3), None, {}, None)
+        for topic, value in (("avro", b"\0\0\0\0\7\2"), ("protobuf", b"\0\0\0\0\x08\0\2"), ("text", b"hello"))
+    ]
+    assert {draft.format for draft in drafts} == {"raw"} and alike_topics(drafts) == []
 
 
 def test_numbers_in_a_column_of_times_that_hive_has_count_by_their_size() -> None:

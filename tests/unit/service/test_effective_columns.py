@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka2hive.config.keys import Column, TableRule
 from kafka2hive.model.snapshot import AddedColumn
-from kafka2hive.service.tables.schema_columns import EffectiveColumns, effective_columns, watches_schemas
+from kafka2hive.service.hive.schema_columns import EffectiveColumns, effective_columns, watches_schemas
 from tests.simulation.service.maps import rule_of
 
 

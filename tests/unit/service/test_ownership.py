@@ -42,7 +42,7 @@ class Clock(SkippedTime):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pass_time: list[Callable[[], None]] = []
+        self.pass_time: list[Callable[[], object]] = []
 
     def sleep(self, seconds: float) -> None:
         super().sleep(seconds)

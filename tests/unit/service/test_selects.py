@@ -8,8 +8,8 @@ from kafka2hive.config.keys import ServiceMap, TableSettings
 from kafka2hive.config.load import load_map
 from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.model.errors import TableError
-from kafka2hive.service.tables.hive_schemas import Catalogue
-from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.hive.schemas import Catalogue
+from kafka2hive.service.topics.routes import routed_tables
 from kafka2hive.service.validate.check import Failed, Passed, Warned
 from kafka2hive.service.validate.map_check import check_selects, check_selects_online, selects_of
 from kafka2hive.service.wiring import wire

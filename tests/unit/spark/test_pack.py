@@ -17,8 +17,8 @@ import pytest
 import kafka2hive
 from kafka2hive import __version__
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.spark.pack import bytecode, make_pack, read_pack
-from kafka2hive.spark.pack_contents import (
+from kafka2hive.submit.pack import bytecode, make_pack, read_pack
+from kafka2hive.submit.pack_contents import (
     INTERPRETER,
     PACKAGES,
     PackedFile,

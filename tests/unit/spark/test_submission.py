@@ -17,8 +17,10 @@ import pytest
 from kafka2hive import __version__
 from kafka2hive.config.load import load_map, load_text, read_references
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
-from kafka2hive.spark.application import (
-    PERMANENT,
+from kafka2hive.spark.attempts import PERMANENT
+from kafka2hive.spark.configuration import LOGIN_KEYS
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.submit.application import (
     ApplicationReport,
     follow,
     pack_uri,
@@ -26,10 +28,9 @@ from kafka2hive.spark.application import (
     run_code,
     upload,
 )
-from kafka2hive.spark.configuration import LOGIN_KEYS
-from kafka2hive.spark.pack import PackResult, make_pack
-from kafka2hive.spark.pack_contents import PackedFile
-from kafka2hive.spark.submission import (
+from kafka2hive.submit.pack import PackResult, make_pack
+from kafka2hive.submit.pack_contents import PackedFile
+from kafka2hive.submit.submission import (
     Submission,
     SubmitRequest,
     secret_properties,
@@ -39,7 +40,6 @@ from kafka2hive.spark.submission import (
     submit_environment,
     write_files,
 )
-from kafka2hive.storage.local import LocalFileSystem
 from tests.harness.keytabs import keytab
 from tests.harness.program import command
 

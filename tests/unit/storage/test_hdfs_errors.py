@@ -6,6 +6,7 @@ from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify
 from kafka2hive.storage.port import (
     AlreadyExists,
     Denied,
+    ErasureCoded,
     NoRoom,
     NotFound,
     OutcomeUnknown,
@@ -23,6 +24,7 @@ def rpc(java: str, text: str) -> RuntimeError:
 
 
 HADOOP = "org.apache.hadoop"
+STRIPES = "File /f could only be written to 1 of the 3 required nodes for RS-3-2-1024k. There are 1 datanode(s) running"
 NO_DIRECTORY = "/x/f (is not a directory)"
 ALLOCATION = "File /f could only be written to 0 of the 1 minReplication nodes. There are {} datanode(s) running and {}"
 
@@ -57,6 +59,12 @@ ALLOCATION = "File /f could only be written to 0 of the 1 minReplication nodes. 
             Unavailable,
         ),
         (Operation.WRITE, RuntimeError('DataTransferError("All nodes failed for write")'), Unavailable),
+        (Operation.WRITE, rpc("java.io.IOException", STRIPES), ErasureCoded),
+        (
+            Operation.SYNC,
+            RuntimeError('UnsupportedFeature("hsync is not supported for erasure-coded files")'),
+            ErasureCoded,
+        ),
         (Operation.WRITE, OSError("Connection refused (os error 111)"), Unavailable),
         (Operation.CLOSE, OSError("RPC listener disconnected"), OutcomeUnknown),
         (

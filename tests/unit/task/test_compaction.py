@@ -1,5 +1,6 @@
 """Units of compaction: the rows of many files in few, for every format; what cannot be read back is never returned."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,6 +19,7 @@ from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.plan.contract import UnitAssignment
+from kafka2hive.service.compaction.command import UnitsHere
 from kafka2hive.task import compaction
 from kafka2hive.task.compaction import UnitWriter
 from kafka2hive.task.rows import schema_in_files
@@ -25,7 +27,8 @@ from kafka2hive.task.write.destination import Destination
 from kafka2hive.task.write.limits import TaskLimits
 from kafka2hive.task.write.table_writer import TableWriter
 from tests.harness.compiled_library import needs_compiled
-from tests.harness.task_files import LEDGER, MemoryFiles, table_settings
+from tests.harness.seen_progress import SeenProgress
+from tests.harness.task_files import LEDGER, MemoryFiles, table_settings, task_settings
 
 TABLE = "file:///warehouse/db.t"
 HOME = HivePartition("db.t", "dt=2026-01-29", f"{TABLE}/dt=2026-01-29")
@@ -109,6 +112,37 @@ def test_a_unit_gives_back_the_rows_of_its_sources(writer: WriterOptions) -> Non
     assert end is None or end.metadata[b"kafka2hive.kind"] == b"compacted"
 
 
+@pytest.mark.parametrize("writer", FORMATS, ids=lambda w: f"{w.format}-{w.compression}-{len(w.sorted_by)}")
+def test_a_lost_file_of_a_unit_is_written_again_without_the_rows_of_its_other_files(
+    writer: WriterOptions,
+) -> None:
+    files, settings = MemoryFiles(), table_settings(columns=COLUMNS, writer=writer)
+    schema = schema_in_files(settings)
+    sources = [early(files, writer, number, schema) for number in (0, 1, 1)]  # equal rows, too
+    left = early(files, writer, 1, schema)
+    new = UnitWriter(files, settings, 1 << 26).write_again(unit(sources), [left])
+    rows = Counter(
+        v
+        for file in new
+        for b in open_reader(
+            files.content[file.staged], extension_of(file.staged), PlainLines(schema, writer)
+        ).batches(["id"], 1000)
+        for v in b.column("id").to_pylist()
+    )
+    assert rows == Counter(range(2 * ROWS_PER_FILE))
+    assert all(file.kind is FileKind.COMPACTED for file in new)
+
+
+def test_a_lost_file_is_written_again_though_the_columns_of_its_sources_differ() -> None:
+    files, writer = MemoryFiles(), WriterOptions(format="parquet")
+    settings = table_settings(columns=COLUMNS, writer=writer)
+    schema = schema_in_files(settings)
+    old = pa.schema([field for field in schema if field.name != "ok"])
+    sources = [early(files, writer, n, old if n < 2 else schema) for n in range(4)]
+    new = UnitWriter(files, settings, 1 << 26).write_again(unit(sources), [])
+    assert [file.rows for file in new] == [2 * ROWS_PER_FILE] * 2
+
+
 def test_what_a_unit_writes_is_progress_for_the_watchdog() -> None:
     files, writer = MemoryFiles(), WriterOptions(format="parquet")
     settings = table_settings(columns=COLUMNS, writer=writer)
@@ -120,6 +154,17 @@ def test_what_a_unit_writes_is_progress_for_the_watchdog() -> None:
     )
     read_back = 1
     assert sum(staged_at) > read_back, "closing and renaming the file, before it is read back"
+
+
+def test_a_command_that_writes_units_reports_their_files_and_rows() -> None:
+    files, writer, progress = MemoryFiles(), WriterOptions(format="parquet"), SeenProgress()
+    settings = table_settings(columns=COLUMNS, writer=writer)
+    sources = [early(files, writer, number, schema_in_files(settings)) for number in range(3)]
+    with progress.work("compact") as advance:
+        runner = UnitsHere(task_settings("", replace(settings, table="db.t")), files, advance)
+        runner.begin([unit(sources[:2]), unit(sources[2:])])
+    assert runner.take()
+    assert progress.done["compact"] == {"files": 3, "rows": 3 * ROWS_PER_FILE}
 
 
 def test_a_unit_ends_where_the_columns_of_its_sources_change() -> None:
@@ -245,7 +290,8 @@ def test_a_damaged_source_is_named() -> None:
     assert sources[1] in refused.value.message
 
 
-def test_a_row_that_is_not_read_back_ends_the_unit() -> None:
+@pytest.mark.parametrize(("sources", "given_back"), [((0, 1), 0), ((0,), 1)], ids=["fewer", "others"])
+def test_a_row_that_is_not_read_back_ends_the_unit(sources: tuple[int, ...], given_back: int) -> None:
     class Losing(MemoryFiles):
         """A storage that gives back another whole file than the one that was staged."""
 
@@ -256,10 +302,10 @@ def test_a_row_that_is_not_read_back_ends_the_unit() -> None:
 
     files, writer = Losing(), WriterOptions(format="parquet")
     settings = table_settings(columns=COLUMNS, writer=writer)
-    sources = [early(files, writer, n, schema_in_files(settings)) for n in range(2)]
-    Losing.other = files.content[sources[0]]
+    paths = [early(files, writer, n, schema_in_files(settings)) for n in range(2)]
+    Losing.other = files.content[paths[given_back]]
     with pytest.raises(Kafka2HiveError) as refused:
-        UnitWriter(files, settings, 1 << 26).write(unit(sources))
+        UnitWriter(files, settings, 1 << 26).write(unit([paths[n] for n in sources]))
     assert refused.value.code == "compact.rows"
 
 

@@ -15,6 +15,7 @@ from confluent_kafka import Message
 
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, WriterOptions
 from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
 from kafka2hive.plan.contract import TaskPlan
@@ -22,7 +23,7 @@ from kafka2hive.task.chunk_decoder import LARGEST_VALUE, ChunkDecoder
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fetch.fetch import RangeRequest
 from kafka2hive.task.fetch.reader import waves
-from kafka2hive.task.fetch.records import MessageRecords
+from kafka2hive.task.fetch.records import MessageRecords, values_and_times
 from kafka2hive.task.part import only_part
 from kafka2hive.task.table import TableRun
 from kafka2hive.task.watchdog import Watchdog
@@ -97,6 +98,14 @@ def test_a_record_without_a_timestamp_has_none() -> None:
     messages = [Message(topic="t", partition=0, offset=0, value=b"", timestamp=(0, -1)), message(1, b"")]
     chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 2), 2, 0, -1),), MessageRecords(messages))
     assert chunk.timestamps().to_pylist() == [None, 1_001]
+
+
+def test_a_record_of_the_first_millisecond_of_1970_has_a_timestamp() -> None:
+    messages = [Message(topic="t", partition=0, offset=n, value=b"", timestamp=(1, n - 1)) for n in range(3)]
+    for library in {LIBRARY, None}:
+        assert values_and_times(messages, 0, library)[1].to_pylist() == [None, 0, 1]
+    records = MessageRecords(messages)
+    assert records.timestamps(np.array([1, 2])).to_pylist() == [0, 1]
 
 
 def test_a_topic_partition_is_read_from_one_place_at_a_time() -> None:

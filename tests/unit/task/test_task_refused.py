@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.model.errors import AccessRefused
+from kafka2hive.model.errors import AccessRefused, ServiceUnavailable
 from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
-from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
+from kafka2hive.task.fetch.fetch import Fetch, RangeRequest, TableRead
 from kafka2hive.task.fetch.records import MessageBatch
 from kafka2hive.task.run import run_task
 from tests.harness.fake_consumer import FakeConsumer, log_of
@@ -30,6 +31,41 @@ class Refused(FakeConsumer):
     def refusal(self, since: float, *, certain: bool) -> AccessRefused | None:
         error = AccessRefused("kafka.credentials", "no way into Kafka at b:1: no", "correct it")
         return error if self._is_certain or not certain else None
+
+
+class Throttled(FakeConsumer):
+    """A client whose broker announces delays of `delay` seconds, and sends the records once `ends` seconds are over."""
+
+    def __init__(self, delay: float, ends: float) -> None:
+        super().__init__({("t", 0): log_of(0, 1, 2, 3, 4)})
+        self._delay = delay
+        self._ends_at = time.monotonic() + ends
+
+    def consume(self, count: int, seconds: float) -> MessageBatch:
+        if time.monotonic() < self._ends_at:
+            self.longest_delay = self._delay
+            time.sleep(0.01)
+            return MessageBatch([])
+        return super().consume(count, seconds)
+
+
+def test_a_delay_that_a_broker_announces_is_no_stall() -> None:
+    wave = [RangeRequest("db.t", offsets("t", 0, 0, 5))]
+    consumer = CountedConsumer(Throttled(delay=60.0, ends=1.0))
+    consumer.expect([request.range for request in wave])
+    events = list(Fetch(consumer, wave, 0.2))
+    assert (
+        TableRead("db.t") in events and sum(len(event) for event in events if isinstance(event, Chunk)) == 5
+    )
+
+
+def test_a_quota_that_lets_nothing_through_is_named() -> None:
+    wave = [RangeRequest("db.t", offsets("t", 0, 0, 5))]
+    consumer = CountedConsumer(Throttled(delay=0.1, ends=3_600.0))
+    consumer.expect([request.range for request in wave])
+    with pytest.raises(ServiceUnavailable, match="a quota makes brokers delay") as raised:
+        list(Fetch(consumer, wave, 0.2))
+    assert raised.value.code == "kafka.throttled" and "consumer_byte_rate" in raised.value.remedy
 
 
 def seconds_until_told(certain: bool, stall_seconds: float) -> float:

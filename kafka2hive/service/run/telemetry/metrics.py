@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
@@ -10,8 +11,9 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, log_epoch, total_line
-from kafka2hive.service.inspect.report import RunEpoch
+from kafka2hive.service.containment import Containment
 from kafka2hive.service.tables.report import EpochReport, TableStart
+from kafka2hive.service.tables.run_epoch import RunEpoch
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.storage.port import Background, Clock, Thread
 
@@ -32,6 +34,7 @@ class EpochWatcher:
         self._hive = hive
         self._totals = Totals()
         self._freshness = Freshness()
+        self._containment = Containment()
         self.recent: deque[RunEpoch] = deque(maxlen=MOST_RECENT)
         """The last epochs for the run's page, oldest first; the page's thread copies them."""
 
@@ -65,6 +68,10 @@ class EpochWatcher:
             )
             self._metrics.observe_location_corrected(partition.table)
 
+    def registrations_lapsed(self, partitions: Collection[HivePartition]) -> None:
+        for partition in partitions:
+            self._metrics.observe_lapsed(partition.table)
+
     def compaction(self, table: str, moved: bool) -> None:
         self._metrics.observe_compaction(table, moved=moved)
 
@@ -82,22 +89,25 @@ class EpochWatcher:
         """Report lag, pending registrations, set-aside tables and topics without a table. It is called also between epochs."""
         now = self._clock.epoch_ms() / 1000
         for table in tables:
-            if (state := table.last_state) is not None:
-                self._metrics.observe_paused(table.name, paused=state.paused is not None)
-            if (lag := table.lag) is not None:
-                self._metrics.observe_lag(table.name, lag, self._freshness.of(table, now))
-            self._metrics.observe_unregistered(table.name, len(table.open_registrations))
-            since_ms = table.held.since_ms
-            held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
-            self._metrics.observe_held(table.name, table.held.records, held_seconds)
-            if isinstance(owned := table.ownership, Owned) and owned.state.tracking is not None:
-                through_ms = table.completion.read_through.through_ms
-                through = None if through_ms is None else through_ms / 1000
-                self._metrics.observe_completion(
-                    table.name, len(owned.state.open), through, len(table.completion.uncertified)
-                )
+            self._containment.attempt(table.name, partial(self._observe, table, now))
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
         self._metrics.observe_refused_topics(refused_topics)
+
+    def _observe(self, table: Table, now: float) -> None:
+        if (state := table.last_state) is not None:
+            self._metrics.observe_paused(table.name, paused=state.paused is not None)
+        if (lag := table.lag) is not None:
+            self._metrics.observe_lag(table.name, lag, self._freshness.of(table, now))
+        self._metrics.observe_unregistered(table.name, len(table.not_in_hive))
+        since_ms = table.held.since_ms
+        held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
+        self._metrics.observe_held(table.name, table.held.records, held_seconds)
+        if isinstance(owned := table.ownership, Owned) and owned.state.tracking is not None:
+            through_ms = table.completion.read_through.through_ms
+            through = None if through_ms is None else through_ms / 1000
+            self._metrics.observe_completion(
+                table.name, len(owned.state.open), through, len(table.completion.uncertified)
+            )
 
 
 def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: bool) -> EpochNumbers:
@@ -116,8 +126,8 @@ def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: 
                 out_of_range=r.outcome.total.out_of_range,
                 late=r.outcome.total.late,
                 moves=r.moves,
-                unregistered=len(tables[r.table].open_registrations),
-                overdue=len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
+                unregistered=len(tables[r.table].not_in_hive),
+                overdue=len(tables[r.table].not_in_hive & r.unregistered_before) if hive else 0,
                 lag_records=tables[r.table].lag or 0,
                 freshness_seconds=fresh[r.table],
             )
@@ -191,6 +201,8 @@ class GroupFollower:
             owned = table.ownership
             for position in owned.state.positions if isinstance(owned, Owned) else ():
                 tp = position.topic_partition
+                if tp.topic not in table.topics:
+                    continue  # Kafka refuses an offset of a topic that was deleted
                 offsets[tp] = min(position.end, offsets.get(tp, position.end))
         with self._condition:
             self._offsets = offsets

@@ -8,6 +8,7 @@ from functools import lru_cache
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.config.native_library import SLOWER, DecoderInUse
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.marks import MARK_WORDS, ROWS_ARE_GONE
 from kafka2hive.model.text import counted, printable
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.plan.contract import UnmappedField, UnmappedFields
@@ -26,12 +27,19 @@ _LONGEST_DAYS = {"year": 366, "month": 31, "week": 7}
 WORDS = {
     "default": "missing or null, so the column's default",
     "unknown_enum": "numbers without a name in their enum (unknown_enum)",
+    "json": "other JSON than strings, as its text (json: text)",
+    "quoted": "numbers and booleans in quotes (quoted: accept)",
+    "empty": "empty strings, so NULL (empty: null)",
+    "unavailable": "not logged by the database, so NULL and named in __unavailable",
     "fraction": "times cut to microseconds (fraction: truncate)",
 }
 
 
 class ChangedValuesWatch:
-    """Counts values that were changed because the map's columns allow it. Each kind is logged once."""
+    """Counts values that were changed because the map's columns allow it, and marks of change logs.
+
+    Each kind is logged once. Kinds after which the database lacks rows without a deletion for each are warnings.
+    """
 
     def __init__(self, metrics: ServiceMetrics) -> None:
         self._metrics = metrics
@@ -43,15 +51,25 @@ class ChangedValuesWatch:
             if not part.outcome.changed:
                 continue
             so_far = self._changed.setdefault(part.table, Counter())
-            for kind, values in part.outcome.changed.items():
-                self._metrics.observe_changed(part.table, kind, values)
+            for kind, count in part.outcome.changed.items():
+                observe = self._metrics.observe_marks if kind in MARK_WORDS else self._metrics.observe_changed
+                observe(part.table, kind, count)
                 if kind not in so_far:
-                    log.info("%s: %s in this epoch: %s", part.table, counted(values, "value"), WORDS[kind])
+                    level = logging.WARNING if kind in ROWS_ARE_GONE else logging.INFO
+                    log.log(level, "%s: %s", part.table, _count_text(kind, count, "in this epoch"))
             so_far.update(part.outcome.changed)
-            tables[part.table].warnings["changed"] = tuple(
-                f"since the start {counted(values, 'value')}: {WORDS[kind]}"
-                for kind, values in sorted(so_far.items())
-            )
+            texts = {
+                kind: _count_text(kind, count, "since the start") for kind, count in sorted(so_far.items())
+            }
+            warnings = tables[part.table].warnings
+            warnings["changed"] = tuple(text for kind, text in texts.items() if kind in WORDS)
+            warnings["rows gone"] = tuple(text for kind, text in texts.items() if kind in ROWS_ARE_GONE)
+
+
+def _count_text(kind: str, count: int, when: str) -> str:
+    if kind in MARK_WORDS:
+        return f"{when} {counted(count, 'message')} of the change log: {MARK_WORDS[kind]}"
+    return f"{when} {counted(count, 'value')}: {WORDS[kind]}"
 
 
 class DecoderWatch:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.model.hive_types import avro_faults
+from kafka2hive.config.file_formats.avro import avro_faults
 
 POSSIBLE = [
     "bigint",

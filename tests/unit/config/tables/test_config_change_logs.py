@@ -3,7 +3,14 @@
 import pytest
 
 from kafka2hive.config.keys import StartKind
-from kafka2hive.config.keys.source import ChangeLog, change_log_of, decimal_encoding
+from kafka2hive.config.keys.source import (
+    ChangeLog,
+    change_log_of,
+    decimal_encoding,
+    marks_unavailable,
+    placeholder_bytes,
+    placeholder_of,
+)
 from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 COLUMNS = "    columns: {id: bigint, name: string}\n"
@@ -25,6 +32,17 @@ def test_an_unpacked_change_log_has_columns_of_the_change_and_begins_at_the_earl
 def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
     table = films(f"    source: {{debezium: {{before: true}}}}\n{COLUMNS}")
     assert (table.columns[-1].name, table.columns[-1].type) == ("__before", "struct<id:bigint,name:string>")
+
+
+def test_a_map_that_marks_values_that_are_not_there_gets_a_column_for_their_names() -> None:
+    source = "{debezium: {before: true, unavailable: mark, placeholder: 'hex:5f5f'}}"
+    table = films(f"    source: {source}\n{COLUMNS}")
+    assert [column.name for column in table.columns[-2:]] == ["__before", "__unavailable"]
+    assert table.columns[-1].type == "array<string>"
+    assert marks_unavailable(table.source) and placeholder_of(table.source) == "hex:5f5f"
+    assert placeholder_bytes("hex:5f5F") == b"__" == placeholder_bytes("__")
+    plain = films(f"    source: debezium\n{COLUMNS}")
+    assert not marks_unavailable(plain.source) and plain.columns[-1].name == "__source_position"
 
 
 def test_decimals_follow_the_record_unless_the_map_sets_their_encoding() -> None:
@@ -67,6 +85,16 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
         (
             "    source: debezium\n    format: raw\n",
             "format raw has no fields to unpack the envelope of debezium from",
+        ),
+        ("    source: {maxwell: {placeholder: x}}\n" + COLUMNS, "placeholder"),
+        ("    source: {canal: {unavailable: mark}}\n" + COLUMNS, "unavailable"),
+        ("    source: {debezium: {unavailable: nothing}}\n" + COLUMNS, "dead_letter"),
+        ("    source: {debezium: {placeholder: ''}}\n" + COLUMNS, "placeholder"),
+        ("    source: {debezium: {placeholder: 'hex:5'}}\n" + COLUMNS, "two hexadecimal digits"),
+        ("    source: {debezium: {placeholder: 'hex:'}}\n" + COLUMNS, "two hexadecimal digits"),
+        (
+            "    source: {debezium: {unavailable: mark}}\n    columns: {id: bigint, __unavailable: string}\n",
+            "is repeated",
         ),
         ("    source: debezim\n" + COLUMNS, "debezium"),
         ("    source: {debezium: {befor: true}}\n" + COLUMNS, "before"),

@@ -92,6 +92,69 @@ def test_unknown_enum_is_for_columns_of_strings_in_protobuf(lines: str, message:
     assert message in text, text
 
 
+@pytest.mark.parametrize("format", ["json", "json_schema"])
+def test_a_column_of_strings_may_take_any_json(format: str) -> None:
+    lines = (
+        f"    format: {format}\n    key_format: json\n    columns:\n      a: {{type: string, json: text}}\n"
+        "      b: {type: string, json: refuse}\n      c: {type: string, key: $.x, json: text}\n"
+    )
+    assert [column.leeway.json for column in films(lines).columns] == ["text", "refuse", "text"]
+
+
+def test_numbers_may_be_in_quotes_and_empty_strings_null() -> None:
+    lines = (
+        "    columns:\n      a: {type: bigint, quoted: accept, empty: null}\n      b: {type: date, empty: 'null'}\n"
+        "      c: {type: timestamp, unit: ms, quoted: accept}\n      d: int\n"
+    )
+    leeways = [(column.leeway.quoted, column.leeway.empty) for column in films(lines).columns]
+    assert leeways == [("accept", "null"), ("refuse", "null"), ("accept", "refuse"), ("refuse", "refuse")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("columns: {a: {type: bigint, json: text}}", "json: is used only with a string; a is bigint"),
+        (
+            "columns: {a: {type: string, quoted: accept}}",
+            "quoted: is used only with a number, a boolean or a unit",
+        ),
+        (
+            "columns: {a: {type: 'decimal(9,2)', quoted: accept}}",
+            "is used only with a number, a boolean or a unit",
+        ),
+        (
+            "columns: {a: {type: timestamp, quoted: accept}}",
+            "is used only with a number, a boolean or a unit",
+        ),
+        ("columns: {a: {type: string, empty: null}}", "empty: is used only with a number, boolean, date,"),
+        ("columns: {a: {type: 'array<int>', empty: null}}", "is used only with a number, boolean, date,"),
+        ("format: csv\n    columns: {a: {type: int, empty: null}}", "applies only to fields of values"),
+        ("format: avro\n    columns: {a: {type: int, quoted: accept}}", "applies only to fields of values"),
+        ("source: canal\n    columns: {a: {type: int, quoted: accept}}", "canal writes every value as text"),
+        ("columns: {a: {type: varchar(9), json: text}}", "is used only with a string; a is varchar(9)"),
+        (
+            "columns: {a: {type: 'array<string>', json: text}}",
+            "is used only with a string; a is array<string>",
+        ),
+        ("columns: {a: {type: string, json: canonical}}", "expected refuse or text"),
+        ("columns: {a: {type: string, header: h, json: text}, b: int}", "applies only to fields of values"),
+        ("columns: {a: {type: string, key: $, json: text}, b: int}", "applies only to fields of values"),
+        ("format: avro\n    columns: {a: {type: string, json: text}}", "applies only to fields of values"),
+        ("format: csv\n    columns: {a: {type: string, json: text}}", "applies only to fields of values"),
+        ("format: raw\n    columns: {a: {type: string, json: text}}", "applies only to fields of values"),
+        ("source: canal\n    columns: {a: {type: string, json: text}}", "canal writes every value as text"),
+        (
+            "source: {debezium: {before: true}}\n    columns: {a: {type: string, json: text}}",
+            "therefore must not have from, unit, fraction, default, decimals, unknown_enum, json, quoted or empty",
+        ),
+    ],
+)
+def test_any_json_is_for_columns_of_strings_in_json(lines: str, message: str) -> None:
+    problems = problems_of(f"{REGISTRY}{FILMS}    {lines}\n")
+    text = "\n".join(map(str, problems))
+    assert message in text, text
+
+
 def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
     lines = "    source: {debezium: {before: true}}\n    columns: {a: int, id: {type: bigint, key: $.id}}\n    key_format: json\n"
     columns = films(lines).columns

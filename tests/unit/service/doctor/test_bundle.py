@@ -68,7 +68,9 @@ def test_no_secret_of_the_map_is_in_the_archive(tmp_path: Path, monkeypatch: pyt
     )
     text += f'hive: {{url: "hive://me@127.0.0.1:1/?auth=LDAP", password: "{hive}"}}\n'
     text += f'spark: {{conf: {{spark.hadoop.fs.password: "{spark}"}}}}\n'
-    text = text.replace("storage: {", f'storage: {{properties: {{some.secret.key: "{hdfs}"}}, ')
+    monkeypatch.setenv("KAFKA2HIVE_KMS", hdfs)
+    kms = 'properties: {hadoop.security.key.provider.path: "${KAFKA2HIVE_KMS}"}'
+    text = text.replace("storage: {", f"storage: {{{kms}, ")
     service.map.write_text(text)
     archive = tmp_path / "out.tar.gz"
     result = invoke("bundle", "-o", str(archive), "-c", str(service.map))

@@ -18,11 +18,12 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverRequest, RecoverResult, Registration
 from kafka2hive.service.recover.service import recover
-from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.start.takeover import RegistrationOutcome
 from kafka2hive.service.verify.result import VerifyRequest, VerifyResult
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, Service, pending_service
+from tests.harness.repairs import no_rewrite
 
 DENIED = TableError("hive.refused", "Permission denied")
 
@@ -49,7 +50,7 @@ def recovered(service: Service, register: object, *named: Registration) -> Recov
     def no_refetch(_tenure: OwnedLedger, _lost: DataFile) -> tuple[DataFile, ...]:
         raise AssertionError("nothing is lost")
 
-    repairs = Repairs(service.wiring, no_kafka, no_refetch)
+    repairs = Repairs(service.wiring, no_kafka, no_refetch, no_rewrite)
     return recover(service.wiring, RecoverRequest(forget=named), register, repairs)  # type: ignore[arg-type]
 
 

@@ -4,12 +4,14 @@ from pathlib import Path
 
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.service.hive.registrar import RegisteredInHive
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import recover
-from kafka2hive.service.tables.registrar import RegisteredInHive
-from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.repair_heartbeat import RepairHeartbeat
+from kafka2hive.service.start.takeover import RegistrationOutcome
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 from tests.harness.epoch_loop import (
     HiveAnswers,
@@ -19,6 +21,8 @@ from tests.harness.epoch_loop import (
     next_epoch,
     only_tombstones,
 )
+from tests.harness.owner import new_owner
+from tests.harness.repairs import no_rewrite
 from tests.unit.service.owned_table import restate
 
 FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
@@ -61,7 +65,7 @@ def _no_kafka() -> object:
 
 def _accept_loss(service: Service, registered: bool) -> None:
     service.staged(0).unlink()
-    repairs = Repairs(service.wiring, _no_kafka, _unasked)  # type: ignore[arg-type]  # never called
+    repairs = Repairs(service.wiring, _no_kafka, _unasked, no_rewrite)  # type: ignore[arg-type]  # never called
     order = RecoverRequest(accept_loss=(service.files[0].final,))
     (table,) = recover(
         service.wiring,
@@ -85,3 +89,33 @@ def test_a_repair_that_reaches_hive_leaves_nothing_to_register(tmp_path: Path) -
     _accept_loss(service, registered=True)
     state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
     assert ([loss.path for loss in state.losses], state.unregistered) == ([service.files[0].final], ())
+
+
+def test_a_table_is_released_before_hive_is_asked_and_a_run_may_take_it_over_meanwhile(
+    tmp_path: Path,
+) -> None:
+    service = pending_service(tmp_path)
+    wiring = service.wiring
+    heartbeat = RepairHeartbeat(wiring)
+    alive = tmp_path / "kafka2hive" / "alive" / wiring.map.service
+    beats = []
+
+    def register(unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
+        beats.append(list(alive.glob("repair.*")))
+        run = StartRequest(wiring.paths(TABLE), lambda: None, Owners(new_owner))
+        taken = start(wiring.ports, run).owned
+        assert set(taken.state.unregistered) == unregistered
+        return RegistrationOutcome()
+
+    def begin() -> None:
+        heartbeat.begin()
+        beats.append(list(alive.glob("repair.*")))
+
+    repairs = Repairs(wiring, _no_kafka, _unasked, no_rewrite)  # type: ignore[arg-type]  # never called
+    (table,) = recover(
+        wiring, RecoverRequest(), register, repairs, announce=begin, release=heartbeat.end
+    ).tables
+    assert (len(beats[0]), beats[1]) == (1, [])
+    assert (table.error, table.registered, table.unregistered) == (None, 1, 0)
+    state = look(wiring.ports.files, wiring.paths(TABLE)).state
+    assert state.unregistered == (service.files[1].hive_partition,), "its new owner records that"

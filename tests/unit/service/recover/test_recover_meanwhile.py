@@ -16,12 +16,13 @@ from kafka2hive.model.paths.table_directory import bucket_slug
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest
 from kafka2hive.service.recover.service import recover
-from kafka2hive.service.tables.start_preview import pending_files
-from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.start.preview import pending_files
+from kafka2hive.service.start.takeover import RegistrationOutcome
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
 from tests.harness.cli_ledger import TABLE, Service, pending_service
+from tests.harness.repairs import no_rewrite
 from tests.harness.staged_epoch import CONTENT
 from tests.harness.values import file_name
 
@@ -89,7 +90,8 @@ def on(service: Service, files: LocalFileSystem) -> Wiring:
 
 
 def recovered(wiring: Wiring, order: RecoverRequest, fetched: Fetched) -> RecoveredTable:
-    (table,) = recover(wiring, order, RegistrationOutcome, Repairs(wiring, _no_kafka, fetched)).tables
+    repairs = Repairs(wiring, _no_kafka, fetched, no_rewrite)
+    (table,) = recover(wiring, order, RegistrationOutcome, repairs).tables
     return table
 
 

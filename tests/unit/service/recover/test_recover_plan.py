@@ -15,11 +15,12 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest
 from kafka2hive.service.recover.service import recover
-from kafka2hive.service.tables.takeover import RegistrationOutcome
+from kafka2hive.service.start.takeover import RegistrationOutcome
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, pending_service, tree
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.owner import new_owner
+from tests.harness.repairs import no_rewrite
 from tests.unit.service.recover.test_recover_meanwhile import Fetched
 
 
@@ -44,7 +45,7 @@ class Kafka(FakeKafka):
 
 
 def recovered(wiring: Wiring, kafka: Kafka, order: RecoverRequest) -> RecoveredTable:
-    repairs = Repairs(wiring, lambda: kafka, Fetched(wiring))
+    repairs = Repairs(wiring, lambda: kafka, Fetched(wiring), no_rewrite)
     (table,) = recover(wiring, order, RegistrationOutcome, repairs, kafka).tables
     return table
 

@@ -16,8 +16,11 @@ from kafka2hive.ledger.ports import RetryPolicy
 from kafka2hive.ledger.repair.reset import put_files_away
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ConfigError, Fenced, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import early_place
+from kafka2hive.model.snapshot import EarlyPartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.reset import ResetPlan, ResetRequest, ResetResult, ResetStage, reset
 from kafka2hive.service.wiring import Wiring
@@ -411,5 +414,46 @@ def test_a_live_owner_is_left_alone_until_takeover_is_given(service: Service, tm
         before = without_beats(tmp_path)
         refused = invoke(*base)
         assert refused.exit_code == 72, refused.output
+        planned = invoke(*base, "--plan")
+        assert planned.exit_code == 0, planned.output
         assert without_beats(tmp_path) == before
         assert invoke(*base, "--takeover").exit_code == 0
+
+
+def with_early_partition(service: Service) -> Path:
+    """Let the newest snapshot have an early partition with a file. Return the file."""
+    wiring = service.wiring
+    view = look(wiring.ports.files, wiring.paths(TABLE))
+    location = wiring.map.tables[0].location
+    place = HivePartition(TABLE, "dt=2013-01-02", early_place(location, "dt=2013-01-02"))
+    line = EarlyPartition(
+        partition=place, since=1, closes="2013-01-03T00:00:00Z", files=1, rows=1, certified=0
+    )
+    (path,) = local(view.directory).glob(f"e{view.state.epoch:06d}.*")
+    path.write_bytes(encode(replace(view.state, early=(line,))))
+    file = local(place.location) / "x.parquet.final"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    return file
+
+
+@pytest.mark.parametrize("options", [{}, {"plan_only": True}, {"take_over": True}])
+def test_early_files_are_not_left_to_a_ledger_that_does_not_know_them(
+    service: Service, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """The next ledger would count none of them, and a partition could never move over them."""
+    with_early_partition(service)
+    before, kafka = tree(tmp_path), Kafka()
+    with pytest.raises(ManualActionRequired, match="1 partition at early places") as stop:
+        start_over(service.wiring, kafka, move=False, **options)
+    assert stop.value.code == "reset.early"
+    assert tree(tmp_path) == before and kafka.offsets == {FLIGHTS: 15}
+
+
+def test_early_files_are_moved_away_with_the_visible_ones(service: Service) -> None:
+    early = with_early_partition(service)
+    assert start_over(service.wiring, Kafka(), move=True).done
+    assert not early.exists()
+    location = local(service.wiring.map.tables[0].location)
+    assert [path.name for path in location.glob("_kafka2hive_reset/*/_open/dt=*/*")] == ["x.parquet.final"]
+    assert [child.name for child in location.iterdir() if child.name[0] != "_"] == []

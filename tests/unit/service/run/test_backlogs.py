@@ -112,7 +112,7 @@ def test_start_latest_says_how_many_offsets_it_leaves_out_and_how_to_take_them(
     assert all(len(r) == 0 for r in Ledger().ranges(table, logs("id")))
     assert [record.getMessage() for record in caplog.records] == [
         "d.t: start: latest leaves out 160 offsets of topic t that Kafka holds; to dump them too, set start: earliest"
-        " and start the table over with `kafka2hive reset -c MAP`"
+        " and start the table over with `kafka2hive reset --table d.t --move-data -c MAP`"
     ]
     assert table.owned.state.start == "latest"
 
@@ -134,7 +134,7 @@ def test_a_start_changed_after_the_first_positions_is_warned_about_once(
         assert ledger.ranges(table, logs("id")) == (OffsetRange(ZERO, 50, 80), OffsetRange(ONE, 50, 80))
     (warning,) = [record.getMessage() for record in caplog.records]
     assert "the map's start is earliest now, but the table began with latest" in warning
-    assert "`kafka2hive reset --table d.t -c MAP`" in warning
+    assert "`kafka2hive reset --table d.t --move-data -c MAP`" in warning
     assert table.warnings["positions"] == (warning.removeprefix("d.t: "),), "status does not show it"
 
 

@@ -13,9 +13,9 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, TooManySessions
+from kafka2hive.service.hive.registrar import EnsureTable, Registrar
 from kafka2hive.service.run.result import not_registered
-from kafka2hive.service.tables.registrar import EnsureTable, Registrar
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.kafka_check import warn_of_topic_settings
 from kafka2hive.service.validate.storage_check import require_storage
@@ -211,6 +211,7 @@ def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
     [
         (MetastoreUnavailable, "hive.unavailable", "bring HiveServer2 back"),
         (HiveLoginRefused, "hive.login", "correct the login"),
+        (TooManySessions, "hive.sessions", "close other sessions"),
     ],
 )
 @pytest.mark.parametrize("table_is_known", [False, True])
@@ -227,7 +228,7 @@ def test_what_hive_said_last_ends_the_run_that_could_not_register(
     ended = not_registered(registrar.unanswered, registrar.no_answer)
     assert ended.code == code and ended.exit_code is ExitCode.UNAVAILABLE
     assert (
-        "partitions of a.b are not registered in Hive (1)" in ended.message
+        "partitions of a.b are not registered in Hive yet (1)" in ended.message
         and "a.b: Connection refused" in ended.message
     )
     assert ended.remedy.startswith(remedy) and "kafka2hive recover" in ended.remedy

@@ -7,9 +7,11 @@ import pytest
 
 from kafka2hive.ledger.inbox import PauseTable, ResumeTable
 from kafka2hive.model.errors import Fenced
-from kafka2hive.model.snapshot import RecordedOrder
+from kafka2hive.model.snapshot import ForgottenRegistration, RecordedOrder
 from kafka2hive.service.compaction.units import CompactionCounts
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import NoRoom
 from tests.harness.cli_ledger import local
 from tests.harness.compacted_days import DAYS, FLUSH, NAME, Days
 from tests.harness.epoch_loop import EARLY
@@ -167,7 +169,7 @@ def test_an_order_says_why_it_waits(tmp_path: Path) -> None:
     assert waits(days).endswith(f"waits: {NAME} lags, and records are read first")
     days.run(epoch, DAYS[1])
     days.tables.set_aside(days.table, Fenced("any", "error"))
-    days.loop.compactions.assign_units([], {})
+    days.loop.chores.begin_jobs([], {})
     assert waits(days).endswith("waits: the table is set aside")
 
 
@@ -259,3 +261,41 @@ def test_a_run_of_once_leaves_the_order_to_another_run(tmp_path: Path) -> None:
     once.give()
     assert once.loop.plan() is None
     assert once.recorded() == [] and len(once.inbox.look()[0]) == 1
+
+
+def test_an_order_does_not_wait_for_a_partition_whose_registration_is_given_up(tmp_path: Path) -> None:
+    days = Days(tmp_path, "share: 0")
+    days.dump(DAYS[0])
+    days.idle()
+    order = days.give()
+    days.idle(1)
+    given_up = ForgottenRegistration(
+        partition=days.state.early[0].partition,
+        reason="no",
+        accepted_by="anna",
+        accepted_at="2025-11-21T08:00:00Z",
+        epoch=1,
+    )
+    restate(days.table, forgotten=(given_up,))
+    days.idle(1)
+    ((recorded, result),) = days.recorded()
+    assert recorded == order and CompactionCounts.parse(result).moved == 0
+
+
+def test_an_order_to_compact_whose_end_is_not_committed_stays_in_the_inbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = Days(tmp_path)
+    order = days.give()
+
+    def fail(self: LocalFileSystem, path: str) -> None:
+        raise NoRoom(path, "quota exceeded")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFileSystem, "create", fail)
+        for _ in range(2):
+            days.clock.sleep(LOOK_SECONDS)
+            days.loop.plan()
+    assert [each.id for each in days.inbox.look()[0]] == [order]
+    days.idle(600)
+    assert [recorded for recorded, _ in days.recorded()] == [order] and days.inbox.look()[0] == []

@@ -16,11 +16,12 @@ from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest
+from kafka2hive.service.hive.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate, HiveGate, ask_hive
 from kafka2hive.service.run.hive_questions import Agreement, Answer, Disagreement, NoAnswer, Question
+from kafka2hive.service.run.outages import Absence, systems_away
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.harness.epoch_loop import (
@@ -145,7 +146,7 @@ def test_ask_hive_keeps_a_refusal_apart_from_an_outage() -> None:
     assert answer(MetastoreUnavailable("away")) == NoAnswer("away")
 
 
-def test_a_table_warns_of_partitions_that_hive_was_not_told_of_and_why(tmp_path: Path) -> None:
+def test_partitions_that_hive_was_not_told_of_stay_open_and_why_is_said_once(tmp_path: Path) -> None:
     wiring, registrar = make_wiring(tmp_path), HiveAnswers()
     loop, owned_tables = begin(_with_any_dead_letters(wiring), Kafka(), Hive().gate(), registrar)
     epoch = next_epoch(loop)
@@ -154,11 +155,11 @@ def test_a_table_warns_of_partitions_that_hive_was_not_told_of_and_why(tmp_path:
     (owed,) = table.open_registrations
     registrar.why = HiveLoginRefused("HiveServer2 at h:1 refuses user etl")
     loop.plan()
-    (told,) = table.warnings["hive"]
-    assert "refuses user etl" in told and not owned_tables.tables["air.late"].warnings["hive"]
+    away = systems_away(None, registrar.no_answer, owned_tables.tables.values())
+    assert away == {"hive": Absence("HiveServer2 at h:1 refuses user etl", refuses=True)}
     registrar.events.append(RegisteredInHive(frozenset({owed})))
     loop.plan()
-    assert table.warnings["hive"] == ()
+    assert not table.open_registrations
 
 
 def test_a_table_that_was_compared_dumps_on_without_hive(tmp_path: Path) -> None:

@@ -445,6 +445,30 @@ def test_a_certificate_that_was_not_written_is_tried_again_though_nothing_else_c
     assert table.owned.state.epoch == known
 
 
+def test_an_idle_table_whose_certificates_cannot_be_written_comes_to_rest(tmp_path: Path) -> None:
+    """A partition that becomes complete takes the others along; otherwise both would take turns, each with a snapshot."""
+    loop, owned_tables, policy = loop_of(
+        tmp_path, epoch_loop.Kafka(), "topics: [early]", schemas=epoch_loop.AtOnce()
+    )
+    table, clock = owned_tables.tables["air.early"], owned_tables._wiring.ports.clock
+    while (epoch := loop.plan()) is not None:
+        epoch_loop.run(loop, epoch)
+    places = [HivePartition(table.name, day, f"{table.location}/{day}") for day in DAYS]
+    policy.yes = set(DAYS)
+    counts = {"since": 1, "files": 1, "rows": 2}
+    failed = Certificate(partition=places[0], through="", policy="", success_file="", **counts)
+    waits = OpenPartition(partition=places[1], opened_at="2025-11-21T08:00:00Z", **counts)
+    restate(table, certificates=(failed,), open=(waits,))
+    known = table.owned.state.epoch
+    for _ in range(20):
+        clock.seconds += 2 * ASK_SECONDS
+        assert loop.plan() is None
+    newest = table.owned.state
+    assert newest.epoch == known + 1
+    assert {entry.partition for entry in newest.certificates} == set(places) and not newest.open
+    assert table.completion.uncertified == {place.path for place in places}
+
+
 def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tmp_path: Path) -> None:
     kafka, new = epoch_loop.Kafka(), TopicPartition("early2", 0)
 

@@ -11,8 +11,7 @@ from kafka2hive.config.keys import Bucketing, CompletionOptions, PluginOptions, 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import OpenPartition
-from kafka2hive.plugins import OpenBucket
-from kafka2hive.service.run.completion import AfterDelay, Decider
+from kafka2hive.service.run.completion import Decider
 from tests.harness.package import lay_out
 from tests.simulation.service.maps import rule_of
 
@@ -134,8 +133,6 @@ def test_each_partition_is_judged_by_itself_and_one_without_an_end_is_never_comp
     ]
     assert complete(rule(), [opened(path) for path in paths], NOON) == {"dt=2026-11-20", "dt=2026-11-21"}
     assert complete(rule("c={c}"), [opened("c=US")], NOON) == set()
-    bucket = OpenBucket(values={}, end=None, opened_at=NOON, files=1, rows=1)
-    assert AfterDelay(timedelta(0)).complete([bucket], NOON + timedelta(days=999)) == [False]
 
 
 def test_the_policy_is_named_as_the_map_names_it() -> None:

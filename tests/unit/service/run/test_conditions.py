@@ -1,12 +1,14 @@
 """What a run says of its tables reaches a reader, whatever fails or is half written; and it is told once that it does not."""
 
 import logging
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kafka2hive
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.condition_files import (
     ConditionFiles,
@@ -25,7 +27,13 @@ from kafka2hive.model.paths.ledger import (
 )
 from kafka2hive.observe.endpoint import Health
 from kafka2hive.service.inspect.state import Runs
-from kafka2hive.service.run.telemetry.liveness import STUCK_SECONDS, ConditionTeller, Liveness
+from kafka2hive.service.run.telemetry.liveness import (
+    SAY_IT_THEMSELVES,
+    STUCK_SECONDS,
+    ConditionTeller,
+    Liveness,
+    remedy_of,
+)
 from kafka2hive.service.tables.condition import (
     Retrying,
     RunConditions,
@@ -224,7 +232,8 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     teller = ConditionTeller(make_condition_files(wiring), clock)
 
     def told() -> TableCondition:
-        teller.tell([table])
+        teller.note([table])
+        teller.write()
         ((condition,),) = read(wiring).values()
         return condition
 
@@ -237,6 +246,9 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     clock.seconds, clock.by_ms = 3.7, 1_500
     assert told() == retrying and files_of(wiring) == files, "written again, though nothing changed"
     clock.by_ms = 0
+    clock.seconds = 5.2
+    assert told().state == Retrying(Trouble.of(REFUSED), "", since), "due in the past"
+    clock.seconds = 3.7
     table.set_aside(REFUSED, clock.monotonic())
     assert told().state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:13Z", since)
     stop = ManualActionRequired("kafka.offsets_lost", "gone", "kafka2hive recover")
@@ -252,10 +264,42 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
 def test_a_run_tells_how_many_tasks_an_epoch_has_and_only_a_live_one_is_heard(wiring: Wiring) -> None:
     teller = ConditionTeller(make_condition_files(wiring), SkippedTime())
     for most in (None, 2, 6):
-        teller.tell([make_table(wiring)], most)
+        teller.note([make_table(wiring)], most)
+        teller.write()
         said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
         assert Runs(frozenset(said), said).most_tasks == most
     assert Runs(frozenset(), said).most_tasks is None
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ("changed", "preview"),
+        ("compaction", "compact --plan"),
+        ("retention", "retain --plan"),
+        ("hive_table", "verify"),
+        ("certificates", "doctor"),
+    ],
+)
+def test_a_warning_says_since_when_and_what_to_type(wiring: Wiring, source: str, command: str) -> None:
+    table, teller = make_table(wiring), ConditionTeller(make_condition_files(wiring), SkippedTime())
+    table.warnings[source] = ("something is wrong",)
+    teller.note([table])
+    (told,) = teller.newest.tables[0].warnings
+    assert told.startswith("something is wrong (since 2025-11-21T08:00:00Z); what to do: ")
+    assert f"`kafka2hive {command} " in told and told.count(" -c MAP`") == 1
+
+
+def test_no_source_of_warnings_is_without_a_remedy() -> None:
+    """The sources are the keys under which the code keeps the warnings of a table."""
+    text = "\n".join(path.read_text() for path in Path(kafka2hive.__file__).parent.rglob("*.py"))
+    sources = set(re.findall(r'warnings\["([a-z_ ]+)"\]', text))
+    for names, values in re.findall(r"^((?:WARNED_BY|_ABOUT|_SLOTS|_POLICY)[^=\n]*) = (.+)$", text, re.M):
+        found = re.findall(r'"([a-z_ ]+)"', values)
+        assert len(found) == names.count(",") + 1
+        sources |= set(found)
+    assert len(sources) > 10
+    assert {source for source in sources if not remedy_of(source, TABLE)} == SAY_IT_THEMSELVES
 
 
 def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
@@ -263,15 +307,21 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     table.in_map = replace(table.in_map, missing=("planes",))
     table.warnings["columns"] = ("column Titel was never filled, did you mean Title?",)
     teller = ConditionTeller(make_condition_files(wiring), SkippedTime())
-    teller.tell([table])
+    teller.note([table])
+    teller.write()
     ((condition,),) = read(wiring).values()
-    assert condition.warnings == ("topic planes does not exist (yet)", *table.warnings["columns"])
+    since = "(since 2025-11-21T08:00:00Z)"
+    create = "what to do: create the topic, or correct the table's `topics` in the map"
+    never_filled = f"{table.warnings['columns'][0]} {since}"
+    assert condition.warnings == (f"topic planes does not exist (yet) {since}; {create}", never_filled)
     table.set_aside(TableError("kafka.unknown_topic", "no topic planes", "create it"), 0.0)
-    teller.tell([table])
+    teller.note([table])
+    teller.write()
     ((condition,),) = read(wiring).values()
-    assert condition.warnings == tuple(table.warnings["columns"]), "the error says so already"
+    assert condition.warnings == (never_filled,), "the error says so already"
     table.in_map, table.warnings["columns"] = replace(table.in_map, missing=()), ()
-    teller.tell([table])
+    teller.note([table])
+    teller.write()
     ((condition,),) = read(wiring).values()
     assert condition.warnings == ()
 
@@ -282,14 +332,16 @@ def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has
     table, teller = make_table(wiring), ConditionTeller(make_condition_files(wiring), SkippedTime())
 
     def told() -> TableCondition:
-        teller.tell([table])
+        teller.note([table])
+        teller.write()
         ((condition,),) = read(wiring).values()
         return condition
 
     table.set_aside(REFUSED, 0.0)
     retrying, table.lag, table.state = told(), 7, table.ownership
     assert isinstance(retrying.state, Retrying)
-    assert told() == retrying, "taken over again, and nothing published yet"
+    trying = replace(retrying, state=replace(retrying.state, next_try=""))
+    assert told() == trying, "taken over again, and nothing published yet"
     table.held = HeldRecords(7)
     assert told().state == Serving(), "what waits for it is behind an open transaction"
     table.set_aside(REFUSED, 0.0)
@@ -298,7 +350,7 @@ def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has
     assert told().state == Serving(), "nothing waits for it"
     table.set_aside(REFUSED, 0.0)
     assert told().state != Serving()
-    table.lag, table.failures, table.state = 7, 0, table.ownership
+    table.lag, table.is_on_trial, table.state = 7, False, table.ownership
     assert told().state == Serving(), "published"
 
 
@@ -347,13 +399,17 @@ def test_a_run_leaves_the_states_of_the_tables_that_it_came_to(wiring: Wiring) -
     reached.warnings["columns"] = ("column Titel was never filled",)
     teller = ConditionTeller(make_condition_files(wiring), clock)
     reached.set_aside(REFUSED, clock.monotonic())
-    teller.tell([reached, never])
+    teller.note([reached, never])
+    teller.write()
     teller.end(RunEnd(75), [reached, never])
     (left,) = outcomes(wiring).values()
     assert (left.at, left.end) == ("2025-11-21T08:00:00Z", RunEnd(75))
     (table,) = left.tables
     assert isinstance(table.state, Retrying) and table.state.trouble == Trouble.of(REFUSED)
-    assert (table.table, table.warnings) == (TABLE, ("column Titel was never filled",))
+    assert (table.table, table.warnings) == (
+        TABLE,
+        ("column Titel was never filled (since 2025-11-21T08:00:00Z)",),
+    )
     assert read(wiring) == {}
 
 

@@ -4,17 +4,28 @@ import logging
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.spec import DEFAULT, FRACTION, UNKNOWN_ENUM
+from kafka2hive.decode.contract.spec import (
+    DEFAULT,
+    EMPTY,
+    FRACTION,
+    OTHER_JSON,
+    QUOTED,
+    UNAVAILABLE_VALUE,
+    UNKNOWN_ENUM,
+)
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
@@ -42,6 +53,7 @@ from kafka2hive.task.fields_seen import (
     UnmappedFieldsOfTask,
 )
 from kafka2hive.task.rows import value_schema, value_sources
+from tests.harness.cli_ledger import local, pending_service
 from tests.harness.clock import SkippedTime
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.fake_consumer import FakeLog
@@ -50,6 +62,7 @@ from tests.harness.task_files import (
     offsets,
     table_settings,
 )
+from tests.unit.service.later_epochs import epoch, take
 
 MAP = """
 service: s
@@ -67,12 +80,14 @@ class WatchedTable:
         self.table = Table(MapTable(rule, LedgerPaths("file:///l", "db.t"), ("t",)))
         self.metrics = ServiceMetrics("s")
         self.watch = watch(self.metrics)
+        self.number = 1
 
     def epoch(self, **seen: Any) -> None:
         """`seen`: the parts of the epoch's outcome that the watch looks at."""
         columns = seen.pop("columns", ColumnsSeen())
         outcome = Outcome(DataEpoch(files=(), accounts=()), OffsetAccounting(), columns, **seen)
-        report = TableReport("db.t", outcome, FileMoves(), cast("Snapshot", None), frozenset())
+        state = cast("Snapshot", SimpleNamespace(epoch=self.number))
+        report = TableReport("db.t", outcome, FileMoves(), state, frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 
     def metric(self, name: str, **labels: str) -> float | None:
@@ -185,11 +200,25 @@ def test_the_nearest_key_is_named() -> None:
 
 
 class WatchedColumns(WatchedTable):
-    def __init__(self) -> None:
-        super().__init__(ColumnWatch)
-        self.table.ownership = Owned(
-            cast("OwnedLedger", None), replace(SETTINGS, columns=SETTINGS.columns[:2])
-        )
+    """Its ledger has epochs of earlier runs, each with one file."""
+
+    def __init__(self, folder: Path) -> None:
+        wiring = pending_service(folder).wiring
+        super().__init__(lambda metrics: ColumnWatch(metrics, wiring.ports.files))
+        self.wiring, self.settings = wiring, replace(SETTINGS, columns=SETTINGS.columns[:2])
+        self.own(take(wiring))
+
+    def own(self, ledger: OwnedLedger) -> None:
+        self.table.ownership = Owned(ledger, self.settings)
+        self.number = ledger.next_epoch
+
+    def earlier(self, *, spoil: bool = False, **columns: list[object]) -> None:
+        """Publish an epoch before those that are told to the watch."""
+        self.own(epoch(self.wiring, self.table.owned.ledger, "2013-01-01"))
+        (file,) = self.table.owned.state.files
+        pq.write_table(pa.table(columns), local(file.final))
+        if spoil:
+            local(file.final).write_bytes(b"PAR1")
 
     def rows(self, rows: int, *empty: str, key: str = "$.Headtitle") -> None:
         self.epoch(columns=ColumnsSeen(rows, empty, (key, "$.Year")))
@@ -202,8 +231,8 @@ class WatchedColumns(WatchedTable):
 
 
 @pytest.fixture
-def watched() -> WatchedColumns:
-    return WatchedColumns()
+def watched(tmp_path: Path) -> WatchedColumns:
+    return WatchedColumns(tmp_path)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -275,6 +304,51 @@ def test_a_column_that_is_filled_later_leaves_the_metrics(watched: WatchedColumn
     watched.rows(10)
     assert (watched.gauge("title"), watched.gauge("id")) == (0, 0)
     assert watched.table.warnings["columns"] == ()
+
+
+def test_a_column_that_earlier_epochs_filled_is_not_told(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.earlier(id=[None, 1], title=["x", None])
+    watched.earlier(id=[None], title=[None])
+    watched.rows(2_000, "title", "id")
+    watched.rows(2_000, "title", "id")
+    assert warnings(caplog) == [] and not watched.table.warnings.get("columns")
+    assert (watched.gauge("title"), watched.gauge("id")) == (None, None)
+
+
+def test_a_column_stays_told_if_no_earlier_file_that_can_be_read_has_a_value(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.earlier(id=[1], title=["x"], spoil=True)
+    watched.earlier(id=[1, 2])
+    watched.earlier(id=[None], title=[None])
+    watched.rows(2_000, "title", "id")
+    assert (watched.gauge("title"), watched.gauge("id")) == (1, None)
+    assert len(warnings(caplog)) == 1
+
+
+def test_rows_of_this_run_are_no_earlier_ones(watched: WatchedColumns) -> None:
+    watched.rows(10, "title")
+    watched.earlier(id=[1], title=["x"])
+    watched.rows(2_000, "title")
+    assert watched.gauge("title") == 1
+
+
+def test_a_key_that_nearly_equals_the_columns_name_is_told_in_spite_of_earlier_rows(
+    watched: WatchedColumns,
+) -> None:
+    watched.earlier(id=[1], title=["none"])
+    watched.rows(2, "title", key="$.Titel")
+    assert watched.gauge("title") == 1, "the map may be newer than those rows"
+
+
+def test_values_of_earlier_rows_may_be_the_columns_default(watched: WatchedColumns) -> None:
+    title = Column("title", "string", leeway=Leeway(default="none"))
+    watched.settings = replace(SETTINGS, columns=(Column("id", "bigint"), title))
+    watched.earlier(id=[1], title=["none"])
+    watched.rows(2_000, "title")
+    assert watched.gauge("title") == 1
 
 
 COLUMNS = (("id", "bigint"), ("props", "struct<a:int>"))
@@ -420,8 +494,33 @@ def test_changed_values_are_summed_up_for_status_and_metrics_and_said_once(
     assert watched.table.warnings["changed"] == (f"since the start 2,005 values: {words}",)
     assert watched.metric("changed_values_total", kind="fraction") == 2_005
     told = [record.getMessage() for record in caplog.records if "times cut" in record.getMessage()]
-    assert told == [f"db.t: 2,000 values in this epoch: {words}"]
+    assert told == [f"db.t: in this epoch 2,000 values: {words}"]
+
+
+def test_marks_of_a_change_log_are_counted_and_those_after_which_rows_are_gone_are_warnings(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    watched = WatchedTable(ChangedValuesWatch)
+    watched.epoch(changed={"watermark": 150, "truncation": 1, "fraction": 2})
+    watched.epoch(changed={"watermark": 5, "removal": 1})
+    assert watched.metric("change_log_marks_total", kind="watermark") == 155
+    assert watched.metric("changed_values_total", kind="fraction") == 2
+    removal, truncation = watched.table.warnings["rows gone"]
+    assert removal.startswith("since the start 1 message of the change log: DROP of a table")
+    assert "TRUNCATE" in truncation
+    assert len(watched.table.warnings["changed"]) == 1
+    levels = [
+        (record.levelno, record.getMessage().partition(" of the change log: ")[0])
+        for record in caplog.records
+    ]
+    assert levels == [
+        (logging.INFO, "db.t: in this epoch 150 messages"),
+        (logging.WARNING, "db.t: in this epoch 1 message"),
+        (logging.INFO, "db.t: in this epoch 2 values: times cut to microseconds (fraction: truncate)"),
+        (logging.WARNING, "db.t: in this epoch 1 message"),
+    ]
 
 
 def test_every_kind_that_decoders_count_has_its_words() -> None:
-    assert WORDS.keys() == {DEFAULT, FRACTION, UNKNOWN_ENUM}
+    assert WORDS.keys() == {DEFAULT, EMPTY, FRACTION, OTHER_JSON, QUOTED, UNAVAILABLE_VALUE, UNKNOWN_ENUM}

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -14,8 +14,8 @@ from kafka2hive.model.errors import Fenced, Kafka2HiveError, ManualActionRequire
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.telemetry.metrics import GroupFollower
 from kafka2hive.service.tables.report import EpochReport
-from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.topics.routes import routed_tables
 from tests.harness.cli_ledger import pending_service
 from tests.harness.fake_kafka import FakeKafka
 from tests.unit.service.later_epochs import FLIGHTS, epoch, take
@@ -31,6 +31,7 @@ class Kafka(FakeKafka):
     began: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
     commits: list[int] = field(default_factory=list)
+    asked: list[Mapping[TopicPartition, int]] = field(default_factory=list)
 
     def group_commits(self, group: str) -> AbstractContextManager[GroupCommits]:
         return nullcontext(self)
@@ -38,7 +39,8 @@ class Kafka(FakeKafka):
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         self.began.set()
         assert self.go.wait(PATIENCE)
-        self.commits.append(offsets[FLIGHTS])
+        self.asked.append(offsets)
+        self.commits += [offsets[FLIGHTS]] if FLIGHTS in offsets else []
         return True
 
 
@@ -75,3 +77,16 @@ def test_a_fenced_run_commits_no_group_offsets_any_more(
     kafka.go.set()
     follower.end(PATIENCE, ended_by)
     assert kafka.commits == commits
+
+
+def test_offsets_of_a_topic_that_kafka_does_not_have_any_more_are_left_out(tmp_path: Path) -> None:
+    wiring = pending_service(tmp_path).wiring
+    (in_map,) = routed_tables(wiring, {"flights"})
+    table, kafka = Table(replace(in_map, topics=())), Kafka()
+    follower = GroupFollower(kafka, "g", wiring.background)
+    own(table, take(wiring))
+    kafka.go.set()
+    follower(cast(EpochReport, Report([table])))
+    table.in_map = in_map
+    follower.end(PATIENCE, None)
+    assert kafka.asked == [{}]

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.keys import LineageOptions
-from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.observe.lineage import MOST_WAITING, LineageSender
-from kafka2hive.observe.lineage_events import (
+from kafka2hive.lineage.events import (
     LineageEvent,
     LineageSource,
     kafka_namespace,
     location_name,
 )
-from kafka2hive.service.run.telemetry.lineage import LineageReporter
+from kafka2hive.lineage.reporter import LineageReporter
+from kafka2hive.lineage.sender import MOST_WAITING, LineageSender
+from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.harness.epoch_loop import (
@@ -105,7 +105,7 @@ def test_a_server_that_is_down_loses_events_and_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     counts: Counter[str] = Counter()
-    with socket.socket() as closed, caplog.at_level(logging.INFO, "kafka2hive.observe.lineage"):
+    with socket.socket() as closed, caplog.at_level(logging.INFO, "kafka2hive.lineage.sender"):
         closed.bind(("127.0.0.1", 0))  # not listening
         dump_two_epochs(tmp_path, f"http://127.0.0.1:{closed.getsockname()[1]}", counts)
     assert counts == {"dropped": 5}

@@ -14,9 +14,9 @@ from kafka2hive.ledger.heartbeat import Heartbeat
 from kafka2hive.ledger.start import take_over
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.service.inspect.report import RunEpoch
-from kafka2hive.service.run.live_page import IDLE_SHARE, MOST_OFTEN_SECONDS, LivePage
+from kafka2hive.service.report.live_page import IDLE_SHARE, MOST_OFTEN_SECONDS, LivePage
 from kafka2hive.service.tables.condition import RunConditions, Serving, TableCondition, encode
+from kafka2hive.service.tables.run_epoch import RunEpoch
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, pending_service
 
@@ -75,6 +75,16 @@ def test_a_page_is_kept_for_a_while_longer_if_it_took_long(tmp_path: Path, step:
     assert later is not first and TABLE in later.decode()
 
 
+def test_a_page_is_not_kept_when_there_is_news(tmp_path: Path) -> None:
+    news = [("HiveServer2 has not answered",), ()]
+    page = LivePage(clocked(tmp_path, SetClock()), [EPOCH], lambda: news[-1])
+    first = page()
+    assert page() is first
+    news.pop()
+    second = page()
+    assert second is not first and page() is second
+
+
 def test_who_asks_while_a_page_is_made_gets_that_page(tmp_path: Path) -> None:
     page = LivePage(clocked(tmp_path, SetClock()), [EPOCH])
     pages: list[bytes] = []
@@ -112,7 +122,8 @@ def test_what_cannot_be_read_is_an_error_without_secrets(tmp_path: Path) -> None
     ledgers.rename(ledgers.with_name("moved"))
     ledgers.symlink_to(ledgers)
     secret = ledgers.name
-    kafka = replace(wiring.map.kafka, properties=(("sasl.password", secret),))
+    properties = (*wiring.map.kafka.properties, ("sasl.password", secret))
+    kafka = replace(wiring.map.kafka, properties=properties)
     service_map = replace(wiring.map, kafka=kafka, secret_keys=frozenset({"sasl.password"}))
     with pytest.raises(ServiceUnavailable) as raised:
         LivePage(replace(wiring, map=service_map), [EPOCH])()

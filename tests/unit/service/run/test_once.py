@@ -14,15 +14,14 @@ from kafka2hive.ledger.look import look
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import (
     ExitCode,
-    Kafka2HiveError,
     ManualActionRequired,
     ServiceUnavailable,
     TableError,
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.service.hive.registrar import RefusedByHive, RegisteredInHive
 from kafka2hive.service.run.once import without_waits_for_permissions
-from kafka2hive.service.tables.registrar import RefusedByHive, RegisteredInHive
 from kafka2hive.service.tables.table_state import Unowned
 from kafka2hive.storage.port import Denied, FileSystem, StorageWriter
 from tests.harness.cli_ledger import wired
@@ -60,7 +59,7 @@ def test_a_table_that_starts_at_a_later_try_is_dumped_up_to_its_end(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("generation", "epoch"), [(0, -1), (0, 1), (-1, 0), (1, 0)])
-def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
+def test_tasks_of_another_generation_or_epoch_set_the_table_aside_and_commit_nothing(
     tmp_path: Path, generation: int, epoch: int
 ) -> None:
     wiring = make_wiring(tmp_path)
@@ -72,10 +71,10 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
         replace(m, generation=m.generation + generation, epoch=m.epoch + epoch)
         for m in only_tombstones(first)
     ]
-    with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
-        loop.on_epoch(1, late)
-    assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
-    assert wiring.ports.files.list(table.owned.ledger.directory) == before
+    directory = table.owned.ledger.directory
+    loop.on_epoch(1, late)
+    assert table.aside is not None and table.aside.error.code == "task.wrong_epoch"
+    assert wiring.ports.files.list(directory) == before
 
 
 def test_a_table_whose_tasks_die_is_set_aside_and_its_offsets_are_named_as_everywhere(tmp_path: Path) -> None:
@@ -421,3 +420,55 @@ def test_a_run_goes_on_when_the_ledger_of_a_table_that_it_has_stopped_is_taken_o
     assert loop.plan() is None
     loop.record_registrations()
     assert look(wiring.ports.files, wiring.paths("air.early")).generation == repaired.generation
+
+
+DAY, NEXT_DAY = (HivePartition("air.early", f"dt=2026-11-{day}", f"file:///w/dt={day}") for day in (24, 25))
+
+
+def refusal(*partitions: HivePartition) -> RefusedByHive:
+    return RefusedByHive("air.early", TableError("hive.refused", partitions[0].path), frozenset(partitions))
+
+
+def test_what_hive_takes_ends_no_set_aside_for_another_reason(tmp_path: Path) -> None:
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Kafka(), once=False, registrar=hive)
+    run(loop, next_epoch(loop))
+    early = owned_tables.tables["air.early"]
+    owned_tables.note_refusal(refusal(DAY))
+    owned_tables.set_aside(early, TableError("hive.refused", "its partitions cannot be compared"))
+    hive.events.append(RegisteredInHive(frozenset({DAY})))
+    loop.plan()
+    assert early.hive.refusals == {} and early.aside is not None
+
+
+def test_a_table_serves_again_once_hive_takes_the_last_partition_that_it_refused(tmp_path: Path) -> None:
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Kafka(), once=False, registrar=hive)
+    run(loop, next_epoch(loop))
+    early = owned_tables.tables["air.early"]
+    hive.events += [refusal(DAY), refusal(NEXT_DAY), RegisteredInHive(frozenset({DAY}))]
+    loop.plan()
+    assert early.aside is not None and early.aside.error.message == NEXT_DAY.path
+    hive.events.append(RegisteredInHive(frozenset({NEXT_DAY})))
+    loop.plan()
+    assert early.aside is None
+
+
+@pytest.mark.parametrize("is_behind", [True, False])
+def test_a_run_of_once_that_hive_lets_go_on_too_late_says_that_records_are_left(
+    tmp_path: Path, is_behind: bool
+) -> None:
+    """The registrar's answer comes after the last plan."""
+    hive, kafka = HiveAnswers(), Kafka()
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), kafka, registrar=hive, schemas=AtOnce())
+    early = owned_tables.tables["air.early"]
+    if not is_behind:
+        run(loop, next_epoch(loop))
+    else:
+        loop.plan()
+    hive.events.append(refusal(DAY))
+    loop.record_registrations()
+    assert early.aside is not None
+    hive.events.append(RegisteredInHive(frozenset({DAY})))
+    loop.record_registrations()
+    assert [name for name, _ in owned_tables.troubles()] == (["air.early"] if is_behind else [])

@@ -7,6 +7,7 @@ import pytest
 
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Instruction, PauseTable, ResumeTable, new_order
+from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch, PauseUpdate, RegistrationUpdate
 from kafka2hive.model.errors import Fenced, TableError
@@ -141,6 +142,20 @@ def test_what_is_no_order_of_this_service_changes_nothing(
     assert service.inbox.look() == ([], [], set()) and service.inbox.is_rejected(strange)
     assert "[order.no_table]" in caplog.text and "[order.foreign] note.txt" in caplog.text
     assert service.state("air.late").orders == ()
+
+
+@pytest.mark.parametrize("service_of_ledger", ["once", "another"])
+def test_an_order_to_a_table_that_the_run_does_not_route_waits_if_the_ledger_is_of_its_service(
+    service: Service, service_of_ledger: str
+) -> None:
+    """A broker with older metadata may not list the table's topic, and another run of the service may."""
+    assert service.wiring.map.service == "once"
+    init(service.wiring.ports, service.wiring.paths("air.hidden"), service_of_ledger, "file:///w/hidden")
+    order_id = service.give("air.hidden", PauseTable())
+    service.dump()
+    waiting = [order.id for order in service.inbox.look()[0]]
+    is_ours = service_of_ledger == "once"
+    assert (waiting, service.inbox.is_rejected(order_id)) == ([order_id] * is_ours, not is_ours)
 
 
 def test_an_order_to_a_table_whose_ledger_is_not_held_waits(service: Service) -> None:

@@ -12,13 +12,15 @@ from kafka2hive.ledger.inbox import Inbox, Instruction, PauseTable, ReplayLetter
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
+from kafka2hive.model.paths.ledger import is_draft_name
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag, staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.plan.contract import LETTERS_MISSING, PlannedEpoch, TableFailure, TableManifest, TableTask
 from kafka2hive.service.replay.letter_files import ReplayCounts, rules_digest
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS, InboxWatch
-from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import Unavailable
+from kafka2hive.storage.local import LocalFileSystem, LocalWriter
+from kafka2hive.storage.port import NoRoom, Unavailable
 from tests.harness.epoch_loop import EARLY, LATE, AtOnce, Kafka, make_loop_and_tables, make_wiring
 from tests.harness.task_files import delivered_as
 from tests.unit.service.owned_table import restate
@@ -89,13 +91,22 @@ class Tasks:
 
 
 class Storage(LocalFileSystem):
-    """A file system that cannot read the paths with `unreadable` in them; `reads` are by file name."""
+    """A file system that cannot read the paths with `unreadable` in them; `reads` are by file name.
+
+    While it is full, no snapshot can be written.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.unreadable: str | None = None
+        self.is_full = False
         self.reads = Counter[str]()
         self.slow: Callable[[], None] = lambda: None
+
+    def create(self, path: str) -> LocalWriter:
+        if self.is_full and is_draft_name(base_name(path)):
+            raise NoRoom(path, "quota exceeded")
+        return super().create(path)
 
     def read(self, path: str) -> bytes:
         self.reads[Path(path).name] += 1
@@ -229,6 +240,20 @@ def test_letters_of_later_epochs_are_no_part_of_the_order(service: Service) -> N
     assert service.answer.files == 5
 
 
+def test_a_run_that_goes_on_with_an_order_leaves_out_letters_that_came_since(
+    service: Service, tmp_path: Path
+) -> None:
+    service.give()
+    assert len(of_letters(service.dump())) == 2
+    service.kafka.ends[LATE] += 1
+    assert of_letters(service.dump()) == [], "the stream's next records, which are letters, too"
+    again = Service(tmp_path)
+    again.kafka.ends = dict(service.kafka.ends)
+    while of_letters(again.dump()):
+        pass
+    assert again.answer.files == 5
+
+
 def test_a_run_of_once_ends_when_the_order_is_done(tmp_path: Path) -> None:
     Service(tmp_path).letters(3)
     once = Service(tmp_path, once=True)
@@ -305,7 +330,9 @@ def test_letters_whose_tasks_die_are_tried_alone_and_blame_no_other_table(servic
     service.kafka.ends[EARLY] += 1
     alone = service.plan()
     assert alone is not None
-    assert {t.table for p in alone.tasks for t in p.tables} == {TABLE}
+    assert [[t.table for t in p.tables] for p in alone.tasks] == [
+        [TABLE]
+    ] * 2  # of 5 files, as many as there are slots
     service.loop.on_failed(alone.number, "a worker died")
     assert service.state.orders[-1].result.startswith("[task.killed]")
     service.kafka.ends[LATE] += 1
@@ -508,3 +535,19 @@ def test_letters_whose_day_expires_between_two_batches_are_not_replayed_any_more
     assert of_letters(service.dump()) == []
     assert [line.partition.path for line in service.state.dropped] == [PLACE.path]
     assert (service.answer.files, service.state.replaying) == (2, None)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_an_order_whose_end_is_not_committed_stays_in_the_inbox(tmp_path: Path, is_refused: bool) -> None:
+    service = Service(tmp_path).letters(0 if not is_refused else 1)
+    service.storage.is_full = True
+    order_id = service.give(ReplayLetters("", "", "another digest") if is_refused else None)
+    for _ in range(2):
+        service.plan()
+    (waiting,), _, _ = service.inbox.look()
+    assert waiting.id == order_id, "nobody may take it for done"
+    service.storage.is_full = False
+    for _ in range(3):
+        service.plan()
+    assert [each.id for each in service.state.orders] == [order_id]
+    assert service.inbox.look() == ([], [], set())

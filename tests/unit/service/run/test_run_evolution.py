@@ -16,19 +16,19 @@ from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import AVRO, WriterId, WriterSchema
 from kafka2hive.plan.contract import PlannedEpoch, TableFailure
 from kafka2hive.registry.port import NewestSchema, Registry
+from kafka2hive.service.hive.registrar import NoRegistrar
+from kafka2hive.service.hive.schema_columns import NewestSchemas
+from kafka2hive.service.hive.schemas import Catalogue, MapTables
 from kafka2hive.service.inspect.plan import TablePlan, plan
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.schema_evolution import Evolution, RegistryEvolution, registry_evolution
-from kafka2hive.service.tables.hive_schemas import Catalogue, MapTables
-from kafka2hive.service.tables.kafka_view import KafkaView
-from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
-from kafka2hive.service.tables.registrar import NoRegistrar
+from kafka2hive.service.start.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.report import Reporter
-from kafka2hive.service.tables.schema_columns import NewestSchemas
 from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.topics.kafka_view import KafkaView
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
 from tests.harness.epoch_loop import EARLY, Clock, Kafka, next_epoch, only_tombstones, planned, run

@@ -9,15 +9,16 @@ import pytest
 
 from kafka2hive.ledger.retention import FRESH_SECONDS, KEEP_SECONDS, DropLook
 from kafka2hive.ledger.snapshot.expiry import NEEDS_HIVE
-from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import hidden_letters
-from kafka2hive.model.snapshot import ComparedTable, Snapshot
+from kafka2hive.model.snapshot import Certificate, ComparedTable, DroppedPartition, Snapshot
+from kafka2hive.model.text import unix_seconds
+from kafka2hive.service.hive.dropped import DropLookResult
+from kafka2hive.service.retention import chore as retention
+from kafka2hive.service.retention.chore import EXPIRY_SECONDS, RETRY_SECONDS
 from kafka2hive.service.retention.expired import ExpiredPeriods
-from kafka2hive.service.run import retention
-from kafka2hive.service.run.retention import EXPIRY_SECONDS, RETRY_SECONDS
-from kafka2hive.service.tables.dropped import DropLookResult
-from kafka2hive.storage.port import Denied
+from kafka2hive.storage.port import Denied, FileSystem, StorageError, Unavailable
 from tests.harness.cli_ledger import local, wired
 from tests.harness.epoch_loop import AtOnce, Clock, HiveAnswers, Kafka, make_loop_and_tables
 from tests.harness.values import file_name
@@ -46,13 +47,35 @@ class Dropping(HiveAnswers):
         self.dropped[table] = dropped
 
 
+class Failing:
+    """A file system that fails for some operations on paths with some end."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+        self.failures: dict[tuple[str, str], StorageError] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._files, name)
+
+        def failing(*arguments: Any) -> Any:
+            for (operation, end), error in self.failures.items():
+                if name == operation and arguments[0].endswith(end):
+                    self.calls.append((operation, end))
+                    raise error
+            return call(*arguments)
+
+        return failing
+
+
 class Days:
     """A run over an idle table with a file in each day."""
 
     def __init__(self, folder: Path, service_map: str = MAP) -> None:
         real = wired(folder, service_map, service="once")
         self.clock = Clock()
-        self.wiring = replace(real, ports=replace(real.ports, clock=self.clock))
+        self.files = Failing(real.ports.files)
+        self.wiring = replace(real, ports=replace(real.ports, clock=self.clock, files=self.files))
         self.registrar = Dropping()
         kafka = Kafka()
         self.loop, self.tables = make_loop_and_tables(
@@ -150,10 +173,10 @@ def test_without_hive_files_that_cannot_be_deleted_are_tried_again_a_minute_late
         patch.setattr("kafka2hive.ledger.retention._delete_files", fail)
         days.plan(KEEP_SECONDS)
         days.plan(RETRY_SECONDS - 1)
-        assert len(tries) == 1
+        assert len(tries) == 2, "one of each partition"
         days.plan(1)
-        assert len(tries) == 2
-    days.plan(RETRY_SECONDS)
+        assert len(tries) == 4
+    days.plan(2 * RETRY_SECONDS)
     assert days.present() == [DAYS[2]]
 
 
@@ -299,3 +322,145 @@ def test_files_are_deleted_in_pieces_so_that_no_epoch_waits_long(
     assert days.present() == [DAYS[1], DAYS[2]]
     days.plan(1)
     assert days.present() == [DAYS[2]]
+
+
+@pytest.mark.parametrize(
+    ("age", "is_deleted"), [(0, True), (FRESH_SECONDS, True), (FRESH_SECONDS + 1, False), (-1, False)]
+)
+def test_only_a_look_of_the_last_minutes_deletes(tmp_path: Path, age: float, is_deleted: bool) -> None:
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.clock.seconds += 2 * KEEP_SECONDS
+    at = days.clock.epoch_ms() / 1000 - age
+    days.registrar.events = [DropLookResult(NAME, DropLook(gone=days.homes()), at)]
+    days.plan()
+    assert (days.present() == [DAYS[2]]) is is_deleted
+    days.plan(2)
+    assert (days.present() == [DAYS[2]]) is is_deleted, "an old look does not become a new one"
+
+
+def test_the_last_of_several_looks_decides(tmp_path: Path) -> None:
+    """A run that was busy for a minute gets several looks at once."""
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.clock.seconds += 2 * KEEP_SECONDS
+    now = days.clock.epoch_ms() / 1000
+    first, second = sorted(days.homes())
+
+    def looks(*each: DropLook) -> None:
+        days.registrar.events = [DropLookResult(NAME, look, now - 9 + n) for n, look in enumerate(each)]
+        days.plan()
+
+    gone = DropLook(gone=days.homes())
+    looks(gone, DropLook(present=frozenset({first}), refused={second: "it is elsewhere"}))
+    assert days.present() == sorted(DAYS)
+    assert days.lines[first.path] == "" and days.lines[second.path], (
+        "one is back, of the other nothing is known"
+    )
+    looks(DropLook(present=frozenset({first}), refused={second: "it is elsewhere"}), gone)
+    assert days.present() == [DAYS[0], DAYS[2]], "the day of the first one begins with the newest look"
+    assert unix_seconds(days.lines[first.path]) == int(now - 8), "with its beginning"
+
+
+@pytest.mark.parametrize("gone_since", ["", "2025-11-21T08:00:01Z"])
+def test_looks_from_before_a_table_was_stopped_decide_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone_since: str
+) -> None:
+    """Another process may have owned the table in the meantime, and have found the partition in Hive."""
+    monkeypatch.setattr(retention, "MOST_DELETES", 1)
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.plan(KEEP_SECONDS, gone=days.homes())
+    assert days.present() == [DAYS[1], DAYS[2]], "the other one would be next"
+    days.tables.set_aside(days.table, TableError("hive.x", "no permission", "give it"))
+    days.plan(1, gone=days.homes())
+    days.tables.set_aside(days.table, ManualActionRequired("ledger.x", "broken", "repair it"))
+    days.plan(1, gone=days.homes())
+    days.plan(1, gone=days.homes())
+    (second,) = days.homes()
+    days.table.state = days.table.ownership
+    restate(days.table, dropped=(DroppedPartition(partition=second, epoch=1, gone_since=gone_since),))
+    days.plan(1)
+    days.plan(1)
+    assert days.lines == {second.path: gone_since} and days.present() == [DAYS[1], DAYS[2]]
+
+
+def test_a_partition_whose_certificate_is_not_written_waits(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    home = HivePartition(NAME, DAYS[0], f"{days.table.location}/{DAYS[0]}")
+    certificate = Certificate(
+        partition=home, since=0, files=1, rows=1, through="2025-11-20T00:00:00Z", policy="p", success_file=""
+    )
+    restate(days.table, certificates=(certificate,))
+    days.plan()
+    assert list(days.lines) == [DAYS[1]]
+
+
+def test_success_files_go_with_the_partition_and_other_empty_files_stay(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.put(DAYS[0], "_SUCCESS").write_bytes(b"")
+    days.put(DAYS[1], "_DONE").write_bytes(b"")
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.plan(KEEP_SECONDS, gone=days.homes())
+    assert days.present() == [DAYS[1], DAYS[2]]
+    assert "this ledger did not write it" in days.table.warnings["retention"][0]
+
+
+def test_a_map_that_has_hive_again_looks_before_it_deletes(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    home = HivePartition(NAME, DAYS[0], f"{days.table.location}/{DAYS[0]}")
+    line = DroppedPartition(partition=home, epoch=0, gone_since="2025-11-19T08:00:00Z")
+    restate(days.table, dropped=(line,))
+    days.plan()
+    days.plan(60)
+    assert days.present() == sorted(DAYS) and days.lines[DAYS[0]]
+    days.plan(1, gone=frozenset({home}))
+    assert days.present() == [DAYS[1], DAYS[2]]
+
+
+def test_a_partition_that_cannot_be_deleted_keeps_no_other_and_is_tried_again_ever_more_seldom(
+    tmp_path: Path,
+) -> None:
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.files.failures["list", f"{days.table.location}/{DAYS[0]}"] = Denied("no permission")
+    days.plan(KEEP_SECONDS, gone=days.homes())
+    assert list(days.lines) == [DAYS[0]] and days.present() == [DAYS[0], DAYS[2]]
+    tries = len(days.files.calls)
+    for _ in range(5):
+        days.plan(RETRY_SECONDS / 10)
+    assert len(days.files.calls) == tries, "it waits"
+    days.plan(RETRY_SECONDS, gone=days.homes())
+    assert len(days.files.calls) > tries
+    days.files.failures.clear()
+    days.plan(2 * RETRY_SECONDS, gone=days.homes())
+    assert days.lines == {} and days.present() == [DAYS[2]]
+
+
+def test_an_empty_directory_whose_deletion_had_no_answer_is_deleted_later(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.plan()
+    days.plan(1, gone=days.homes())
+    days.files.failures["delete", f"/{DAYS[0]}"] = Unavailable("no answer")
+    days.plan(KEEP_SECONDS, gone=days.homes())
+    assert list(days.lines) == [DAYS[0]] and days.present() == [DAYS[0], DAYS[2]]
+    days.files.failures.clear()
+    days.plan(RETRY_SECONDS, gone=days.homes())
+    assert days.lines == {} and days.present() == [DAYS[2]]
+
+
+def test_a_directory_that_cannot_be_listed_is_a_warning_and_stops_no_other(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.files.failures["list", f"/{DAYS[0]}"] = Denied("Permission denied: user=etl")
+    days.plan()
+    assert list(days.lines) == [DAYS[1]]
+    (warning,) = days.table.warnings["retention"]
+    assert DAYS[0] in warning and "Permission denied" in warning
+    days.files.failures.clear()
+    days.plan(EXPIRY_SECONDS)
+    assert sorted(days.lines) == list(DAYS[:2])

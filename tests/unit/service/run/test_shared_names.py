@@ -75,7 +75,7 @@ def test_a_newcomer_does_not_take_the_table_over_at_a_restart(tmp_path: Path) ->
     ((name, error),) = tables.troubles()
     assert (name, error.code, code_of(tables)) == (TABLE, "route.conflict", ExitCode.SET_ASIDE)
     assert CAPITALS in error.message
-    assert tables.tables[TABLE].warnings["routes"] == (error.message,)
+    assert tables.tables[TABLE].warnings["routes"] == (f"{error.message}; what to do: {error.remedy}",)
 
 
 def test_a_newcomer_in_a_live_run_is_refused_and_the_others_go_on(tmp_path: Path) -> None:

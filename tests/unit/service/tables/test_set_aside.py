@@ -12,8 +12,8 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TableError,
 )
-from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.topics.routes import routed_tables
 from tests.harness.cli_ledger import wired
 
 

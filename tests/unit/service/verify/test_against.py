@@ -65,7 +65,7 @@ def compared(
     files: MemoryFiles, ours: DumpedTable, other: DumpedTable, buckets: bool = True
 ) -> tuple[list[tuple[str, str]], list[str]]:
     mine, theirs = (Side(d.table, tuple(d.snapshots), PLACE) for d in (ours, other))
-    audited = OtherTableAudit(files, Sequential(), mine, theirs, buckets, lambda _files, _rows: None).audit()
+    audited = OtherTableAudit(files, Sequential(), mine, theirs, buckets, lambda **_: None).audit()
     return sorted((f.code, f.where) for f in audited.findings), audited.not_checked
 
 

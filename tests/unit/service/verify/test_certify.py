@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.epoch import commit, publish, roll_forward
 from kafka2hive.ledger.history import History, read_history
@@ -19,7 +20,7 @@ from kafka2hive.ledger.snapshot.completeness import NotOpen
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.model.snapshot import AcceptedLoss
+from kafka2hive.model.snapshot import AcceptedLoss, Certificate
 from kafka2hive.service.verify.history import audit_history
 from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
@@ -28,6 +29,7 @@ from kafka2hive.storage.port import Denied
 from tests.harness.cli_ledger import READ, TABLE, Service, invoke, local, moved_wiring, pending_service, tree
 from tests.harness.owner import new_owner
 from tests.harness.staged_epoch import commit_staged
+from tests.harness.values import data_file, file_name
 
 DAYS = ("dt=2013-01-02", "dt=2013-01-03")
 FLIGHTS = TopicPartition("flights", 0)
@@ -341,3 +343,32 @@ def test_a_directory_that_was_removed_after_a_move_is_not_made_again_for_a_certi
     ((certificate,), second) = dump.certificates(DAYS[0]), dump.owned.state.open
     assert json.loads(certificate.read_text())["rows"] == READ // 2 + READ
     assert [(each.partition.path, each.rows) for each in second] == [(DAYS[0], READ), (DAYS[1], READ // 2)]
+
+
+def test_a_certificate_waits_for_each_file_that_its_epoch_adds(dump: Dump) -> None:
+    """Nobody may read "complete" before the rows are there: the promote's answer and the listing may differ."""
+    partition = dump.partition(DAYS[0])
+    name = file_name(dump.owned.state.ledger_id, 1, 9).in_state("final")
+    counted = data_file(hive_partition=partition, final=f"{partition.location}/{name}")
+    certificate = Certificate(
+        partition=partition,
+        since=1,
+        files=2,
+        rows=2,
+        through="2013-01-04T00:00:00Z",
+        policy="p",
+        success_file="",
+    )
+    state = replace(dump.owned.state, epoch=9, files=(counted,), certificates=(certificate,))
+    owned = replace(dump.owned, state=state, certified=frozenset())
+    ports = dump.service.wiring.ports
+    assert certify(ports, owned).certified == frozenset() and dump.certificates(DAYS[0]) == []
+    file = local(counted.final)
+    for hidden in (f"_{name}", name.removesuffix(".final") + ".pending"):
+        file.with_name(hidden).touch()
+        assert certify(ports, owned).certified == frozenset() and dump.certificates(DAYS[0]) == []
+    file.touch()
+    given_up = frozenset({counted.final})
+    assert certify(ports, owned, given_up).certified == frozenset() and dump.certificates(DAYS[0]) == []
+    assert certify(ports, owned).certified == {partition} and len(dump.certificates(DAYS[0])) == 1
+    assert certify(ports, owned).certified == {partition}, "it is there"

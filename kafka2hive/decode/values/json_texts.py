@@ -1,0 +1,99 @@
+"""Texts for values and values for texts: `json: text` for columns of strings, `quoted` and `empty` for others."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.contract.spec import EMPTY, OTHER_JSON, QUOTED, Changes
+from kafka2hive.decode.values.json_values import Fraction, Take, WholeNumber
+
+TEXT_HINT = "; the column's json: text takes any value as its text"
+"""The end of the reason against another value than a string in a column of strings."""
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str)
+
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORDS = {"true": True, "false": False}
+
+
+def loose(take: Take, changes: Changes, quoted: bool, empty: bool) -> Take:
+    """Return the function that also takes a number, `true` or `false` in a string (`quoted`), or an empty string as NULL."""
+
+    def take_loosely(value: Any, path: str) -> Any:
+        if type(value) is not str:
+            return take(value, path)
+        if empty and not value:
+            changes.add(EMPTY, 1)
+            return None
+        if not quoted or (bare := _bare(value)) is None:
+            return take(value, path)
+        taken = take(bare, path)
+        changes.add(QUOTED, 1)
+        return taken
+
+    return take_loosely
+
+
+def _bare(text: str) -> Any:
+    """Return the number or boolean that a text is in JSON; None for any other text."""
+    if match := _NUMBER.fullmatch(text):
+        return Fraction(text) if match[1] or match[2] else WholeNumber(text)
+    return _WORDS.get(text)
+
+
+class JsonTexts:
+    """Fills the columns that take any JSON value, of messages that the exact decoder has read."""
+
+    def __init__(self, sources: Sequence[Source], spelling: Spelling, changes: Changes) -> None:
+        self._columns = {number for number, source in enumerate(sources) if source.leeway.json == "text"}
+        self._tree = source_tree(sources, spelling)
+        self._spelling = spelling
+        self._changes = changes
+
+    def fill(self, row: list[Any], message: bytes) -> None:
+        """Replace the columns' values that are no strings by their characters in the message, and count them."""
+        wanted = {number for number in self._columns if type(row[number]) not in (str, type(None))}
+        if wanted:
+            text = message.decode()
+            for number, value in _texts(text, _after_blanks(text, 0), self._tree, self._spelling):
+                if number in wanted:
+                    row[number] = value
+            self._changes.add(OTHER_JSON, len(wanted))
+
+
+def _texts(text: str, at: int, tree: SourceTree, spelling: Spelling) -> Iterator[tuple[int, str]]:
+    """Yield the number of each column with a value within the object that begins at character `at`, and the characters."""
+    for key, start, end in _members(text, at):
+        node = tree.inner.get(spelling(key))
+        if node is None:
+            continue
+        for number in node.columns:
+            yield number, text[start:end]
+        if node.inner and text[start] == "{":
+            yield from _texts(text, start, node, spelling)
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the key of each member of the object that begins at character `at`, and where its value begins and ends.
+
+    The text is valid JSON.
+    """
+    at = _after_blanks(text, at + 1)
+    while text[at] != "}":
+        key, at = _JSON.raw_decode(text, at)
+        start = _after_blanks(text, _after_blanks(text, at) + 1)
+        _, end = _JSON.raw_decode(text, start)
+        yield key, start, end
+        at = _after_blanks(text, end)
+        if text[at] == ",":
+            at = _after_blanks(text, at + 1)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    assert blanks is not None
+    return blanks.end()

@@ -1,0 +1,1 @@
+"""The port between a process that owns tables and its chores."""

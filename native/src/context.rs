@@ -1,0 +1,22 @@
+//! What the columns of one decoder share.
+
+/// What all columns of a decoder share.
+pub struct Context {
+    /// Buffer for strings with escapes
+    pub scratch: Vec<u8>,
+    /// Whether the table's zone is UTC; otherwise the caller converts instants
+    pub utc: bool,
+    /// How many values leeway changed
+    pub changed: Changed,
+}
+
+/// How many values leeway changed, by kind.
+#[derive(Clone, Copy, Default)]
+pub struct Changed {
+    /// JSON values other than strings became texts
+    pub json: u64,
+    /// Strings were read as numbers or booleans
+    pub quoted: u64,
+    /// Empty strings became NULL
+    pub empty: u64,
+}
