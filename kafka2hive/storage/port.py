@@ -55,6 +55,9 @@ class Denied(StorageError):
 class NoRoom(StorageError):
     """The quota or the disk is full; nothing happened, or an unusable part of a file exists under its in-progress name."""
 
+    def __init__(self, path: str, message: str = "", remedy: str = "free space, or raise the quota") -> None:
+        super().__init__(path, message, remedy)
+
 
 class ErasureCoded(StorageError):
     """The directory is erasure-coded, so no durable file can be created in it until an operator changes that."""

@@ -28,12 +28,13 @@ MOST_TABLES = 500
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("d3.min.js", "plot.umd.min.js", "report.js")
 _COUNTS = {
-    Urgency.ACT: "make no progress until you act",
-    Urgency.FAILS: "fail, or have no run",
-    Urgency.BEHIND: "are behind",
-    Urgency.NOTE: "are dumped, with a note",
-    Urgency.FINE: "are fine",
+    Urgency.ACT: ("makes no progress until you act", "make no progress until you act"),
+    Urgency.FAILS: ("fails, or has no run", "fail, or have no run"),
+    Urgency.BEHIND: ("is behind", "are behind"),
+    Urgency.NOTE: ("is dumped, with a note", "are dumped, with a note"),
+    Urgency.FINE: ("is fine", "are fine"),
 }
+"""What is said of one table, and of several."""
 
 
 _UNRECORDED = (
@@ -117,7 +118,7 @@ class _Page:
         )
         numbers = {level: sum(one.urgency is level for one in report.attention) for level in Urgency}
         counts = [
-            h("li", h("b", f"{number:,}"), _COUNTS[level], class_=level.name.lower())
+            h("li", h("b", f"{number:,}"), _COUNTS[level][number != 1], class_=level.name.lower())
             for level, number in numbers.items()
             if number or level in (Urgency.ACT, Urgency.FINE)
         ]

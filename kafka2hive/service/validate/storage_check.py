@@ -143,7 +143,7 @@ def refusal(place: str, error: StorageError) -> Kafka2HiveError:
         remedy = error.remedy or "grant the user of the service read, write and execute there"
         return TableError("storage.denied", message, remedy)
     if isinstance(error, NoRoom):
-        return TableError("storage.no_room", message, "free space, or raise the quota")
+        return TableError("storage.no_room", message, error.remedy)
     if isinstance(error, ErasureCoded):
         return TableError("storage.erasure_coded", message, error.remedy)
     remedy = error.remedy or "is the NameNode up, and are its DataNodes?"

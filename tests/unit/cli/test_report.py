@@ -390,6 +390,7 @@ def test_of_5000_tables_the_urgent_ones_are_listed_and_the_rest_is_counted() -> 
     rows = re.findall(r'<th scope="row"><span>(air\.t\d+)</span>', text)
     assert rows[0] == "air.t4321" and len(rows) == MOST_TABLES
     assert "5,000 tables, those that need attention first; 4,500 more are not shown" in text
+    assert "<b>1</b>makes no progress until you act" in text and "<b>4,999</b>are fine" in text
     assert len(text) < 1_500_000
 
 

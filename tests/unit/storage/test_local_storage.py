@@ -111,8 +111,9 @@ def test_an_error_of_the_disk_becomes_the_ports_error() -> None:
 
 def test_a_full_disk_is_no_room() -> None:
     writer = LocalWriter("file:///dev/full", os.open("/dev/full", os.O_WRONLY))
-    with pytest.raises(NoRoom):
+    with pytest.raises(NoRoom) as full:
         writer.write(b"x")
+    assert full.value.remedy == "free space, or raise the quota"
     writer.abandon()
 
 
