@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.decode.contract.forms import AsWritten, Each, Epoch, Fields, Form, Mismatch, Unscaled
+from kafka2hive.decode.contract.forms import (
+    AsWritten,
+    Each,
+    ElementTexts,
+    Epoch,
+    Fields,
+    Form,
+    Mismatch,
+    Unscaled,
+)
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.values.batch import Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
@@ -118,6 +127,8 @@ def type_words(
 ) -> object:
     """Return the type, and how its values are written, in the words that the library reads (native/src/plan.rs)."""
     match form:
+        case ElementTexts():
+            return ("array", "object")
         case Mismatch():
             return ("never", type_words(dtype, spelling))
         case Unscaled(scale):

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +19,7 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns import check_columns, of_named_columns, with_leeway
 from kafka2hive.decode.compiled import NativeJsonReader, PartReader, join_parts
+from kafka2hive.decode.contract.forms import ElementTexts
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
@@ -33,6 +35,7 @@ from kafka2hive.decode.contract.spec import Changes, DecoderSpec
 from kafka2hive.decode.framing.foreign_forms import form_hint
 from kafka2hive.decode.framing.frames import heads, json_id_hint, no_frames
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.decode.rows.enclosed import EnclosedRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.semantics.records import with_record_schemas
 from kafka2hive.decode.values.batch import Places
@@ -172,6 +175,8 @@ class JsonExactDecoder:
 def _column_taker(
     dtype: pa.DataType, zone: str, spelling: Spelling, source: Source, changes: Changes
 ) -> Take:
+    if isinstance(source.form, ElementTexts):
+        return partial(_elements, path_text(source.keys))
     if source.leeway.json == "text":
         return lambda value, path: value  # JsonTexts replaces it
     if pa.types.is_string(dtype) and source.form is None:
@@ -181,8 +186,15 @@ def _column_taker(
     return loose(take, changes, quoted, empty) if quoted or empty else take
 
 
+def _elements(array: str, value: Any, _path: str) -> Any:
+    """Return the elements of the array at the path `array`, which JsonTexts replaces."""
+    if type(value) is not list:
+        raise ValueRefusal("json.array", f"{array} expects an array, got {kind_of(value)}")
+    return value
+
+
 def make(spec: DecoderSpec) -> Decoder:
-    """Make the decoder of either format. A message is one object, or several if `rows` is `lines` or `array`.
+    """Make the decoder of either format. A message is one object, or has several if `rows` is `lines` or `array`.
 
     Raises ValueError; see check_columns.
     """
@@ -192,10 +204,22 @@ def make(spec: DecoderSpec) -> Decoder:
 
 
 def _document_decoder(spec: DecoderSpec) -> Decoder:
+    if spec.array:
+        return EnclosedRowsDecoder(
+            schema=spec.schema,
+            sources=spec.source_of_each(),
+            array=spec.array,
+            open_decoder=lambda columns, of: of_named_columns(spec.of_columns(columns, of), of_records),
+            spelling=_spelling(spec),
+        )
     one = of_named_columns(spec, of_records)
     if spec.rows == "one":
         return one
     return SeveralRowsDecoder(one, {"lines": split_lines, "array": split_arrays}[spec.rows])
+
+
+def _spelling(spec: DecoderSpec) -> Spelling:
+    return lower_case_spelling if spec.any_case else exact_spelling
 
 
 def of_records(spec: DecoderSpec, library: Any = LIBRARY) -> Decoder:
@@ -210,8 +234,7 @@ def of_records(spec: DecoderSpec, library: Any = LIBRARY) -> Decoder:
             open_decoder=lambda columns, of: JsonDecoder(spec.of_columns(columns, of), library),
         )
 
-    spelling = lower_case_spelling if spec.any_case else exact_spelling
-    return with_record_schemas(spec.schema, spec.source_of_each(), spelling, of_sources)
+    return with_record_schemas(spec.schema, spec.source_of_each(), _spelling(spec), of_sources)
 
 
 class JsonDecoder:
@@ -222,7 +245,7 @@ class JsonDecoder:
         check_columns(spec)
         self.schema = schema = spec.schema
         zone, sources = spec.zone, spec.source_of_each()
-        spelling = lower_case_spelling if spec.any_case else exact_spelling
+        spelling = _spelling(spec)
         self._compiled = (
             None
             if library is None

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE, change_log_of
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE, array_path, change_log_of
 from kafka2hive.decode.contract.sources import SourceTree, exact_spelling, lower_case_spelling, source_tree
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields
@@ -61,7 +61,8 @@ class FilledColumns:
             if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE, UNAVAILABLE)
         )
         self._empty = list(fillable) if table.format != "raw" else []
-        self._has_keys = table.format == "json" and not is_log
+        is_within = bool(array_path(table.rows))
+        self._has_keys = table.format == "json" and not is_log and not is_within
         self._rows = 0
         self._looked_at = 0
         self._unmapped: dict[str, None] = {}

@@ -9,7 +9,14 @@ import pyarrow as pa
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.columns import METADATA_TYPES
-from kafka2hive.config.keys.source import change_log_of, decimal_encoding, marks_unavailable, placeholder_of
+from kafka2hive.config.keys.source import (
+    array_path,
+    change_log_of,
+    decimal_encoding,
+    marks_unavailable,
+    placeholder_of,
+    rows_form,
+)
 from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
 from kafka2hive.decode.contract.spec import UnavailableValues
 from kafka2hive.model.hive_types import parse_hive_type
@@ -29,8 +36,9 @@ def column_schema(table: TableSettings) -> pa.Schema:
 
 
 def value_columns(table: TableSettings) -> list[Column]:
-    """Return the columns that the record's value fills."""
-    return [column for column in table.columns if column.part is RecordPart.VALUE]
+    """Return the columns that the record's value fills: rows within it, and the message around them."""
+    parts = (RecordPart.VALUE, RecordPart.MESSAGE)
+    return [column for column in table.columns if column.part in parts]
 
 
 def value_schema(table: TableSettings) -> pa.Schema:
@@ -55,7 +63,8 @@ def value_spec(
         any_case=table.any_case,
         writers=writers,
         wire=table.wire_format,
-        rows=table.rows,
+        rows=rows_form(table.rows),
+        array=array_path(table.rows),
         csv=table.csv,
         change_log=change_log_of(table.source),
         decimals=decimal_encoding(table.source),
@@ -83,7 +92,8 @@ def all_sources(table: TableSettings) -> list[Source]:
 
 def source_of(column: Column) -> Source:
     """Return where and how a message holds the value of the column: its path, unit and leeway."""
-    return Source(column.path or (column.name,), column.unit, column.leeway)
+    is_around = column.part is RecordPart.MESSAGE
+    return Source(column.path or (column.name,), column.unit, column.leeway, is_around=is_around)
 
 
 def _schema(columns: Sequence[Column]) -> pa.Schema:

@@ -42,6 +42,8 @@ pub enum Column {
     Text(Texts),
     /// string, which also takes the characters of any other JSON value
     Json(Texts),
+    /// The characters of an object
+    Object(Texts),
     /// binary
     Binary(Texts),
     /// date
@@ -71,7 +73,7 @@ macro_rules! each {
             Column::Unscaled($inner) => $do,
             Column::Loose($inner) => $do,
             Column::Never($inner) => $do,
-            Column::Text($inner) | Column::Json($inner) => $do,
+            Column::Text($inner) | Column::Json($inner) | Column::Object($inner) => $do,
             Column::Binary($inner) => $do,
             Column::Date($inner) => $do,
             Column::Moment($inner) => $do,
@@ -131,6 +133,14 @@ impl Column {
                     context.changed.json += 1;
                 }
             },
+            Column::Object(column) => {
+                if cursor.peek() != b'{' {
+                    return Err(Doubt);
+                }
+                let start = cursor.at;
+                cursor.skip(depth)?;
+                column.push(cursor.text.get(start..cursor.at).ok_or(Doubt)?);
+            }
             Column::Float64(column) => column.push(cursor.double()?),
             Column::Moment(column) => column.take(cursor, context)?,
             Column::Int16(column) => column.push(cursor.integer(1 << 15)? as i16),

@@ -1,6 +1,7 @@
 //! What Python passes for a table: each column's type, and the tree of keys that lead to the columns' values.
 //!
-//! A type is a word (`bigint`; `json` is a string that takes any JSON value), or a tuple of a word and its parameters:
+//! A type is a word (`bigint`; `json` is a string that takes any JSON value, `object` one that takes the characters of an object), or a
+//! tuple of a word and its parameters:
 //! `("decimal", 5, 2)`, `("array", element)`, `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days, instant)`,
 //! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, quoted, empty)`. A tree is a pair: the numbers of
 //! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in lower case.
@@ -77,6 +78,7 @@ fn simple(word: &str) -> PyResult<Column> {
         "double" => Column::Float64(Fixed::default()),
         "string" => Column::Text(Texts::default()),
         "json" => Column::Json(Texts::default()),
+        "object" => Column::Object(Texts::default()),
         "binary" => Column::Binary(Texts::default()),
         "date" => Column::Date(Fixed::default()),
         "timestamp" => Column::Moment(Moments::new(Form::Text)),

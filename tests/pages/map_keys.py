@@ -36,6 +36,7 @@ from kafka2hive.config.keys.service import (
     SparkOptions,
 )
 from kafka2hive.config.keys.source import (
+    ArrayRows,
     ChangeLogKeys,
     CsvOptions,
     DebeziumKeys,
@@ -68,6 +69,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "change log": (ChangeLogKeys, None),
     "debezium": (DebeziumKeys, None),
     "latest": (LatestOptions, None),
+    "array rows": (ArrayRows, None),
     "plugin": (PluginOptions, None),
     "start": (Start, None),
     "bucket": (Bucketing, None),

@@ -13,6 +13,8 @@ class RecordPart(Enum):
     VALUE = "value"
     KEY = "key"
     HEADER = "header"
+    MESSAGE = "message"
+    """The object around an array whose elements are the values (`rows: {array: ..}`)."""
 
 
 Fraction = Literal["exact", "truncate"]
@@ -92,6 +94,15 @@ class ColumnKeys:
         str | None,
         Key(
             "Instead of `from`: where its value is in the record's key; `$` is the whole key.", written="path"
+        ),
+    ] = None
+    message: Annotated[
+        str | None,
+        Key(
+            "Instead of `from`, with `rows: {array: ..}`: where its value is "
+            "[around the array](records.md#an-array-in-an-object), in the message's object.",
+            written="path",
+            example="$.account",
         ),
     ] = None
     unit: Annotated[

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.declaration import Bounds, Key, Properties
+from kafka2hive.config.keys.json_path import parse_json_path
 
 OPERATION = "__op"
 TIME = "__ts_ms"
@@ -66,6 +67,33 @@ class Start:
             example="{clicks: {0: 42}}",
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayRows:
+    """A message is an object, and the elements of an array in it are rows."""
+
+    array: Annotated[
+        str,
+        Key(
+            "Where the array is in the message's object; columns with `message` take values beside it.",
+            written="path",
+            example="$.Records",
+        ),
+    ]
+
+
+Rows = Literal["one", "lines", "array"] | ArrayRows
+
+
+def rows_form(rows: Rows) -> Literal["one", "lines", "array"]:
+    """Return how a message holds rows; the array may be within an object, see array_path."""
+    return "array" if isinstance(rows, ArrayRows) else rows
+
+
+def array_path(rows: Rows) -> tuple[str, ...]:
+    """Return the keys that lead to the array in the message's object; empty if there is no such object."""
+    return parse_json_path(rows.array) if isinstance(rows, ArrayRows) else ()
 
 
 @dataclass(frozen=True, slots=True)

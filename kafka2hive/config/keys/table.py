@@ -14,6 +14,7 @@ from kafka2hive.config.keys.source import (
     LatestOptions,
     PluginOptions,
     ProtobufIndexes,
+    Rows,
     SourceKind,
     Start,
     StartPolicy,
@@ -94,11 +95,14 @@ class SharedOptions:
         ),
     ] = "zigzag"
     rows: Annotated[
-        Literal["one", "lines", "array"],
+        Rows,
         Key(
             "How many rows a message holds, [more](#rows).",
             more="`one`: one row; `lines`: one row per line (`json`, `csv`); `array`: one array of "
-            "objects (`json`, `json_schema`). A message with one bad row is one dead letter.",
+            "objects (`json`, `json_schema`), also `{array: PATH}` within an object. A message with one bad row is one "
+            "dead letter.",
+            written="`one`, `lines`, `array`, or `{array: PATH}`",
+            example='{array: "$.Records"}',
         ),
     ] = "one"
     plugin: Annotated[

@@ -133,10 +133,11 @@ def check_bucket(check: TableCheck) -> None:
 def _check_tombstones(check: TableCheck, bucket: Bucketing, template: BucketPath) -> None:
     """Check that a tombstone has a bucket: its row has nulls in all columns except those of the key, headers and metadata."""
     columns = declared_columns(check.table)
-    others = {column.name for column in columns if column.part is not RecordPart.VALUE}
-    of_value = [f"{{{name}}}" for name in template.fields if bucket.plugin is not None or name not in others]
-    if of_value:
-        message = f"bucket.path takes {', '.join(of_value)} from the value, which a tombstone lacks: use tombstones skip"
+    of_value = (RecordPart.VALUE, RecordPart.MESSAGE)
+    others = {column.name for column in columns if column.part not in of_value}
+    taken = [f"{{{name}}}" for name in template.fields if bucket.plugin is not None or name not in others]
+    if taken:
+        message = f"bucket.path takes {', '.join(taken)} from the value, which a tombstone lacks: use tombstones skip"
         check.add(check.path("tombstones"), message)
     elif bucket_time(bucket) is BucketTime.EVENT and template.codes and bucket.field not in others:
         message = "the event time comes from the value, which a tombstone lacks: use tombstones skip or bucket time record"

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 
 from kafka2hive.config.keys.columns import ColumnKeys, RecordPart
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.config.keys.source import ChangeLog, change_log_of
+from kafka2hive.config.keys.source import ChangeLog, array_path, change_log_of
 from kafka2hive.config.rules.table_options import (
     DeclaredColumn,
     TableCheck,
@@ -22,6 +22,8 @@ from kafka2hive.model.hive_types import has_parts
 
 _NAMED_BY_ID = ("avro", "protobuf")
 """Key formats whose records name their schema in the registry."""
+_OF_VALUE = (RecordPart.VALUE, RecordPart.MESSAGE)
+"""The parts of a record that the decoder of its value reads."""
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
     r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
@@ -47,6 +49,8 @@ def check_columns(check: TableCheck, has_hive: bool) -> None:
         else:
             _check_type(check, path, column.type)
             _check_source(check, path, column)
+            if column.part is RecordPart.MESSAGE:
+                _check_around_array(check, (*path, "message"), column)
         seen.add(name.lower())
     of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
     if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
@@ -121,11 +125,26 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
         check.add((*path, "from"), str(error))
 
 
+def _check_around_array(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
+    """Check the path of a column around the array whose elements are rows."""
+    try:
+        array, keys = array_path(check.table.rows), column.keys
+    except ValueError as error:
+        check.add(path, str(error))
+        return
+    if not array:
+        check.add(path, 'is used only with rows: {array: ..}, such as rows: {array: "$.Records"}')
+    elif keys[: len(array)] == array:
+        check.add(
+            path, f"leads to the array {path_text(array)}, whose elements the other columns take: use from"
+        )
+
+
 def _check_decimals(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
     table = check.table
     if change_log_of(table.source) is not None:
         check.add(path, "a change log sets this for the whole row: source: {debezium: {decimals: base64}}")
-    elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
+    elif column.part not in _OF_VALUE or table.format not in ("json", "json_schema"):
         check.add(path, "base64 applies only to fields of values in json and json_schema")
     elif not column.type.strip().lower().startswith("decimal"):
         check.add(path, f"is used only with a decimal; {column.name} is {column.type}")
@@ -143,7 +162,8 @@ def _check_unknown_enum(check: TableCheck, path: Path, column: DeclaredColumn) -
 def _check_json(check: TableCheck, path: Path, column: DeclaredColumn, fits: bool, wanted: str) -> None:
     """Check a key that only JSON has. `fits`: whether it is for the column's type; `wanted`: what it is for."""
     table = check.table
-    format = {RecordPart.VALUE: table.format, RecordPart.KEY: table.key_format}.get(column.part)
+    format = table.format if column.part in _OF_VALUE else None
+    format = table.key_format if column.part is RecordPart.KEY else format
     if format not in ("json", "json_schema"):
         check.add(path, "applies only to fields of values in json and json_schema, and of keys in json")
     elif column.part is RecordPart.VALUE and change_log_of(table.source) is ChangeLog.CANAL:
@@ -154,7 +174,7 @@ def _check_json(check: TableCheck, path: Path, column: DeclaredColumn, fits: boo
 
 def _check_default(check: TableCheck, path: Path, column: DeclaredColumn, text: str) -> None:
     table = check.table
-    if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
+    if column.part not in _OF_VALUE or table.format in ("raw", "csv", "plugin"):
         check.add(path, "applies only to fields of values in json, json_schema, avro and protobuf")
     elif change_log_of(table.source) is not None:
         check.add(path, "cannot be used with change logs: a missing row image would become a row of defaults")
@@ -291,7 +311,7 @@ def _source_keys(check: TableCheck, column: DeclaredColumn) -> list[str]:
         keys = check.table.columns[column.place] if isinstance(column.place, int) else None
     if not isinstance(keys, ColumnKeys):
         return []
-    sources = {"from": keys.path, "header": keys.header, "key": keys.key}
+    sources = {"from": keys.path, "header": keys.header, "key": keys.key, "message": keys.message}
     return [name for name, value in sources.items() if value is not None]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from kafka2hive.config.keys.columns import COORDINATES, RecordPart
 from kafka2hive.config.keys.connections import StorageOptions
 from kafka2hive.config.keys.declaration import UNSET
-from kafka2hive.config.keys.source import Start, Tombstones, change_log_of
+from kafka2hive.config.keys.source import Start, Tombstones, array_path, change_log_of, rows_form
 from kafka2hive.config.keys.units import duration_text, size_text
 from kafka2hive.config.keys.writer import Flush
 from kafka2hive.config.rules.bucket import (
@@ -211,18 +211,18 @@ def _check_rows(check: TableCheck) -> None:
             "requires messages of one row: rows of one message have the same offset and cannot be told apart"
         )
         check.add(check.path("sql"), message)
-    if table.rows == "one" or "rows" not in check.map_keys.given:
+    form, path = rows_form(table.rows), check.path("rows")
+    try:
+        array_path(table.rows)
+    except ValueError as error:
+        check.add((*path, "array"), str(error))
+    if form == "one" or "rows" not in check.map_keys.given:
         return
-    path = check.path("rows")
     if change_log_of(table.source):
-        check.add(
-            path, f"{table.rows} requires source: events, because a message of a change log has one envelope"
-        )
-    elif table.format not in _FORMATS_OF_ROWS[table.rows]:
-        known = " or ".join(_FORMATS_OF_ROWS[table.rows])
-        check.add(
-            path, f"{table.rows} is used only with format {known}; the table's format is {table.format}"
-        )
+        check.add(path, f"{form} requires source: events, because a message of a change log has one envelope")
+    elif table.format not in _FORMATS_OF_ROWS[form]:
+        known = " or ".join(_FORMATS_OF_ROWS[form])
+        check.add(path, f"{form} is used only with format {known}; the table's format is {table.format}")
 
 
 def _check_location(check: TableCheck, storage: StorageOptions | None) -> None:

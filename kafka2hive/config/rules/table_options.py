@@ -162,6 +162,8 @@ def _source(keys: ColumnKeys) -> tuple[RecordPart, str | None, tuple[str, ...]]:
         return RecordPart.HEADER, keys.header, ()
     if keys.key is not None:
         return RecordPart.KEY, keys.key, ()
+    if keys.message is not None:
+        return RecordPart.MESSAGE, keys.message, ()
     if keys.path is None or isinstance(keys.path, str):
         return RecordPart.VALUE, keys.path, ()
     return RecordPart.VALUE, keys.path[0], keys.path[1:]

@@ -47,11 +47,16 @@ class Fields:
     forms: "tuple[tuple[str, Form], ...]"
 
 
-Form = AsWritten | Epoch | Unscaled | Mismatch | Each | Fields
+@dataclass(frozen=True, slots=True)
+class ElementTexts:
+    """The column, a list of strings, takes the characters of each element of an array whose elements are objects."""
+
+
+Form = AsWritten | Epoch | Unscaled | Mismatch | Each | Fields | ElementTexts
 
 
 def note(form: Form | None) -> str:
     """Return what to add to the text of reasons against a value of this form."""
-    if form is None or isinstance(form, Each | Fields):
+    if form is None or isinstance(form, Each | Fields | ElementTexts):
         return ""
     return f" ({form.name} in the record's schema)"

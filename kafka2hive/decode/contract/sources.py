@@ -22,7 +22,8 @@ class Source:
     `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number of this unit since 1970 UTC; None: it is what the column's type
     says. `leeway`: what the map allows beyond the acceptance table. `form`: how the record's schema says that the value is
     written; it replaces the unit. `column` and `expects` are for the text of reasons: the
-    column's name and what its values must be, if these differ from the decoder's schema; otherwise empty.
+    column's name and what its values must be, if these differ from the decoder's schema; otherwise empty. `is_around`: the
+    path begins at the message's object, around the array whose elements are rows.
     """
 
     keys: tuple[str, ...]
@@ -31,6 +32,7 @@ class Source:
     form: Form | None = None
     column: str = ""
     expects: str = ""
+    is_around: bool = False
 
 
 def same_name_sources(names: Sequence[str]) -> list[Source]:

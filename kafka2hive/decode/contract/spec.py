@@ -83,6 +83,7 @@ class DecoderSpec:
     `writers`: schemas for `avro` and `protobuf`, by the ids in messages; or the one schema of all messages.
     `check`: receives the schemas that messages name. `wire`: how messages name them.
     `rows`: how a message holds rows: `one`; `lines` for `json` and `csv`; `array` for `json` and `json_schema`.
+    `array`: the path to that array in the message's object; empty: the message is the array.
     `change_log`: the tool whose envelopes are unpacked, in any format with named fields.
     `decimals`: how Debezium writes decimals in JSON; None: as the records' schemas say.
     `unavailable`: how Debezium writes values that the database did not log.
@@ -98,6 +99,7 @@ class DecoderSpec:
     wire: WireFormat = WireFormat()  # noqa: RUF009  a frozen value of another module
     check: SchemaCheck | None = None
     rows: str = "one"
+    array: tuple[str, ...] = ()
     csv: CsvOptions = CsvOptions()  # noqa: RUF009  the same
     change_log: ChangeLog | None = None
     decimals: Literal["text", "base64"] | None = None

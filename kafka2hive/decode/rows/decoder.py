@@ -65,10 +65,7 @@ def with_ordinal(reason: Reason, ordinal: int) -> Reason:
 
 
 class SeveralRowsDecoder:
-    """Decodes messages of several rows. Rejects with the reasons of `split` and of the row's decoder, and with `rows.many`.
-
-    A message with a refused row is refused as a whole, with the reason against its first such row.
-    """
+    """Decodes messages of several rows. Rejects with the reasons of `split`, and see decode_elements."""
 
     def __init__(self, row_decoder: Decoder, split: Callable[[pa.BinaryArray], Elements]) -> None:
         self.schema = row_decoder.schema
@@ -76,47 +73,57 @@ class SeveralRowsDecoder:
         self._split = split
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        elements = self._split(values)
-        texts, counts, refusals = elements.texts, elements.counts, dict(elements.refusals)
-        for place in np.flatnonzero(counts > MOST_ROWS).tolist():
-            refusals[place] = too_many(int(counts[place]))
-        if refusals:
-            good = np.ones(len(values), np.bool_)
-            good[list(refusals)] = False
-            texts, counts = texts.filter(pa.array(np.repeat(good, counts))), np.where(good, counts, 0)
-        message = np.repeat(np.arange(len(values)), counts)
-        rows, accepted, bad = self._decode(texts)
-        if bad:
-            firsts = np.searchsorted(message, message)  # for each row the first row of its message
-            for at, reason in bad.items():
-                ordinal = at - int(firsts[at])
-                refusals.setdefault(int(message[at]), with_ordinal(reason, ordinal))
-        places = message[accepted]
-        if bad:
-            kept = ~np.isin(places, list(refusals))
-            rows, places = rows.filter(pa.array(kept)), places[kept]
-        has_none = np.ones(len(values), np.bool_)
-        has_none[places] = has_none[list(refusals)] = False
-        return decoder_result(rows, places, refusals, np.flatnonzero(has_none))
+        return decode_elements(self._row_decoder, self._split(values))
 
-    def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
-        """Return the rows, the number of each row's text, and by number of the text the reasons against refused texts."""
-        parts: list[pa.RecordBatch] = []
-        accepted: list[Places] = []
-        refusals: dict[int, Reason] = {}
-        for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
-            piece = texts.slice(start, ROWS_AT_ONCE)
-            part = self._row_decoder.decode(piece)
-            good, bad = (
-                places.to_numpy().astype(np.int64) + start for places in (part.accepted, part.rejected)
+
+def decode_elements(row_decoder: Decoder, elements: Elements) -> Decoded:
+    """Decode messages of several rows. Rejects with the reasons of the row's decoder, and with `rows.many`.
+
+    A message with a refused row is refused as a whole, with the reason against its first such row. Texts of messages that
+    `elements` refuses are not decoded.
+    """
+    texts, counts, refusals = elements.texts, elements.counts, dict(elements.refusals)
+    messages = len(counts)
+    for place in np.flatnonzero(counts > MOST_ROWS).tolist():
+        refusals[place] = too_many(int(counts[place]))
+    if refusals:
+        good = np.ones(messages, np.bool_)
+        good[list(refusals)] = False
+        texts, counts = texts.filter(pa.array(np.repeat(good, counts))), np.where(good, counts, 0)
+    message = np.repeat(np.arange(messages), counts)
+    rows, accepted, bad = _decode_texts(row_decoder, texts)
+    if bad:
+        firsts = np.searchsorted(message, message)  # for each row the first row of its message
+        for at, reason in bad.items():
+            ordinal = at - int(firsts[at])
+            refusals.setdefault(int(message[at]), with_ordinal(reason, ordinal))
+    places = message[accepted]
+    if bad:
+        kept = ~np.isin(places, list(refusals))
+        rows, places = rows.filter(pa.array(kept)), places[kept]
+    has_none = np.ones(messages, np.bool_)
+    has_none[places] = has_none[list(refusals)] = False
+    return decoder_result(rows, places, refusals, np.flatnonzero(has_none))
+
+
+def _decode_texts(
+    row_decoder: Decoder, texts: pa.BinaryArray
+) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
+    """Return the rows, the number of each row's text, and by number of the text the reasons against refused texts."""
+    parts: list[pa.RecordBatch] = []
+    accepted: list[Places] = []
+    refusals: dict[int, Reason] = {}
+    for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
+        piece = texts.slice(start, ROWS_AT_ONCE)
+        part = row_decoder.decode(piece)
+        good, bad = (places.to_numpy().astype(np.int64) + start for places in (part.accepted, part.rejected))
+        headers = 0 if part.without_rows is None else len(part.without_rows)
+        if len(good) + len(bad) + headers != len(piece):
+            raise AccountingMismatch(
+                f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {headers} are header lines"
             )
-            headers = 0 if part.without_rows is None else len(part.without_rows)
-            if len(good) + len(bad) + headers != len(piece):
-                raise AccountingMismatch(
-                    f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {headers} are header lines"
-                )
-            parts.append(part.rows)
-            accepted.append(good)
-            refusals |= zip(bad.tolist(), part.reasons, strict=True)
-        rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-        return rows, np.concatenate(accepted), refusals
+        parts.append(part.rows)
+        accepted.append(good)
+        refusals |= zip(bad.tolist(), part.reasons, strict=True)
+    rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+    return rows, np.concatenate(accepted), refusals

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kafka2hive.decode.contract.forms import ElementTexts
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.contract.spec import EMPTY, OTHER_JSON, QUOTED, Changes
 from kafka2hive.decode.values.json_values import Fraction, Take, WholeNumber
@@ -46,22 +47,31 @@ def _bare(text: str) -> Any:
 
 
 class JsonTexts:
-    """Fills the columns that take any JSON value, of messages that the exact decoder has read."""
+    """Fills the columns that take texts of JSON values, of messages that the exact decoder has read."""
 
     def __init__(self, sources: Sequence[Source], spelling: Spelling, changes: Changes) -> None:
         self._columns = {number for number, source in enumerate(sources) if source.leeway.json == "text"}
+        self._arrays = {
+            number for number, source in enumerate(sources) if isinstance(source.form, ElementTexts)
+        }
         self._tree = source_tree(sources, spelling)
         self._spelling = spelling
         self._changes = changes
 
     def fill(self, row: list[Any], message: bytes) -> None:
-        """Replace the columns' values that are no strings by their characters in the message, and count them."""
+        """Replace the columns' values that are no strings by their characters in the message, and count them.
+
+        A column of elements gets the characters of each element.
+        """
         wanted = {number for number in self._columns if type(row[number]) not in (str, type(None))}
-        if wanted:
+        arrays = {number for number in self._arrays if row[number] is not None}
+        if wanted or arrays:
             text = message.decode()
             for number, value in _texts(text, _after_blanks(text, 0), self._tree, self._spelling):
                 if number in wanted:
                     row[number] = value
+                elif number in arrays:
+                    row[number] = list(_elements(value))
             self._changes.add(OTHER_JSON, len(wanted))
 
 
@@ -88,6 +98,17 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
         start = _after_blanks(text, _after_blanks(text, at) + 1)
         _, end = _JSON.raw_decode(text, start)
         yield key, start, end
+        at = _after_blanks(text, end)
+        if text[at] == ",":
+            at = _after_blanks(text, at + 1)
+
+
+def _elements(text: str) -> Iterator[str]:
+    """Yield the characters of each element of an array. The text is valid JSON."""
+    at = _after_blanks(text, 1)
+    while text[at] != "]":
+        _, end = _JSON.raw_decode(text, at)
+        yield text[at:end]
         at = _after_blanks(text, end)
         if text[at] == ",":
             at = _after_blanks(text, at + 1)

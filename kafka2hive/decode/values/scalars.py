@@ -276,7 +276,7 @@ def taker(
     return epoch_number(dtype, zone, unit) if unit is not None else _of_type(dtype, zone, spelling, form)
 
 
-def _of_type(dtype: pa.DataType, zone: str, spelling: Spelling, form: Each | Fields | None) -> Take:
+def _of_type(dtype: pa.DataType, zone: str, spelling: Spelling, form: Form | None) -> Take:
     """Return the function that takes what the type says; `form` has the forms of the values within it."""
     if pa.types.is_integer(dtype):
         return integer(dtype)

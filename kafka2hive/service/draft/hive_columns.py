@@ -84,6 +84,7 @@ def _columns(draft: Draft, hive_columns: Sequence[Column], notes: list[str]) -> 
             keys=keys.get(column.name, (column.name,)),
             unit=_unit(column, drafts.get(column.name)),
             leeway=_leeway(column, drafts.get(column.name)) if is_json else (),
+            is_around=column.name in drafts and drafts[column.name].is_around,
         )
         for column in hive_columns
     ]

@@ -17,7 +17,7 @@ class DraftColumn:
 
     `unit` is the unit of a number that is a time, counted from 1970. `counts` is the unit that the number's size suggests, even
     if nothing else says that it is a time. `decimals` says how a decimal's value is written if it is not a number or its text.
-    `leeway`: keys with their values, such as `json: text`.
+    `leeway`: keys with their values, such as `json: text`. `is_around`: the path begins at the message, around its rows.
     """
 
     name: str
@@ -28,11 +28,12 @@ class DraftColumn:
     decimals: str | None = None
     leeway: tuple[str, ...] = ()
     empty: float = 0.0
+    is_around: bool = False
 
     @property
     def path(self) -> str | None:
         """The path as the map writes it; None if it is the column's name."""
-        return None if self.keys == (self.name,) else path_text(self.keys)
+        return None if self.keys == (self.name,) and not self.is_around else path_text(self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +157,11 @@ def _plain_or_quoted(name: str) -> str:
 
 def _column(column: DraftColumn) -> str:
     kind = _quoted(column.type) if re.search(r"[,<:{]", column.type) else column.type
-    more = [] if column.path is None else [f"from: {_quoted(column.path)}"]
+    more = (
+        []
+        if column.path is None
+        else [f"{'message' if column.is_around else 'from'}: {_quoted(column.path)}"]
+    )
     more += [] if column.unit is None else [f"unit: {column.unit}"]
     more += [] if column.decimals is None else [f"decimals: {column.decimals}"]
     more += column.leeway

@@ -37,6 +37,7 @@ from kafka2hive.service.draft.documents import (
     reasons_for_none,
     several_per_value,
 )
+from kafka2hive.service.draft.enclosed_rows import array_key, enclosed_rows, rows_text
 from kafka2hive.service.draft.map_text import DraftColumn
 
 
@@ -171,7 +172,17 @@ def _of_documents(format: str, documents: Documents) -> Recognition:
     rows = [row for document in objects if isinstance(row := document.get(PAYLOAD), dict)]
     if 2 * len(schemas) > len(objects) and 2 * len(rows) > len(objects):
         return _of_connect(format, "events", ConnectColumns(schemas, rows, (PAYLOAD,)), objects)
-    return _of_rows(format, "events", objects)
+    return _of_events(format, objects)
+
+
+def _of_events(format: str, objects: Sequence[dict[str, Any]]) -> Recognition:
+    recognition = _of_rows(format, "events", objects)
+    if (key := array_key(objects)) is None:
+        return recognition
+    if (enclosed := enclosed_rows(objects, key)) is None:
+        note = f"each record has one array of objects: rows: {rows_text(key)} makes a row of each element"
+        return replace(recognition, notes=(*recognition.notes, note))
+    return Recognition(format, "events", enclosed.columns, enclosed.notes, rows=enclosed.rows)
 
 
 def _without_marks(log: ChangeLog, objects: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import ChangeLog, Column, ServiceMap
+from kafka2hive.config.keys.source import ArrayRows
 from kafka2hive.config.load import load_text
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription, TableKind
@@ -573,6 +574,37 @@ def test_messages_of_several_rows_are_recognised_where_more_of_them_fit_so() -> 
     text, service = _drafted(*values)
     assert (service.tables[0].format, service.tables[0].rows) == ("csv", "lines"), text
     assert "3 decode to 5 rows" in text and len(service.tables[0].columns) == 2
+
+
+def test_an_array_of_objects_within_an_object_is_drafted_as_rows() -> None:
+    records = [{"id": n, "user": {"name": "a"}, "at": "2013-01-01T00:00:00Z"} for n in range(3)]
+    messages = [("x", records), ("y", []), ("z", records[:1])]
+    text, service = _drafted(*({"account": a, "id": 7, "Records": rows} for a, rows in messages))
+    table = service.tables[0]
+    assert table.rows == ArrayRows(array="$.Records")
+    assert [(c.name, c.path, c.part.value) for c in table.columns] == [
+        ("id", (), "value"),
+        ("user", (), "value"),
+        ("at", (), "value"),
+        ("account", ("account",), "message"),
+        ("message_id", ("id",), "message"),
+    ]
+    assert 'rows: {array: "$.Records"} each element is a row' in text
+    assert "2 decode to 4 rows" in text and "1 record without a row" in text and "dead letter" not in text
+
+
+@pytest.mark.parametrize("more", [{"customer": {"id": 1}}, {"tags": ["a"]}, {"a": 1, "b": 2, "c": 3}])
+def test_an_object_with_more_than_its_array_keeps_its_row_and_a_note_names_the_array(
+    more: dict[str, Any],
+) -> None:
+    text, service = _drafted(*[{**more, "items": [{"sku": 1, "price": 2}]}] * 2)
+    assert service.tables[0].rows == "one"
+    assert 'one array of objects: rows: {array: "$.items"} makes a row of each element' in text
+
+
+def test_an_object_with_two_arrays_of_objects_has_no_such_note() -> None:
+    text, service = _drafted(*[{"a": [{"x": 1}], "b": [{"y": 1}]}] * 2)
+    assert service.tables[0].rows == "one" and "array of objects" not in text
 
 
 def test_canals_columns_have_the_types_that_mysql_names() -> None:

@@ -16,6 +16,7 @@ from kafka2hive.config.keys import (
     TableSettings,
     WriterOptions,
 )
+from kafka2hive.config.keys.source import ArrayRows, Rows
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, RangeAccounting
@@ -36,7 +37,7 @@ PLACE = ((MetadataColumn.OFFSET, "o"), (MetadataColumn.ORDINAL, "i"))
 COLUMNS = (("n", "bigint"), ("day", "date"))
 
 
-def table(rows: Literal["lines", "array"] = "array", **more: Any) -> TableSettings:
+def table(rows: Rows = "array", **more: Any) -> TableSettings:
     made = table_settings("db.t", "json", COLUMNS, PLACE, Bucketing("b={n}", BucketTime.RECORD))
     return replace(made, rows=rows, **more)
 
@@ -56,6 +57,33 @@ def rows_of(files: MemoryFiles, manifest: TableManifest) -> list[tuple[int, int,
 
 def array(*numbers: Any) -> bytes:
     return json.dumps([{"n": number} for number in numbers]).encode()
+
+
+def test_an_array_within_an_object_is_counted_like_one_alone() -> None:
+    columns = (
+        Column("n", "bigint"),
+        Column("of", "string", ("account", "id"), part=RecordPart.MESSAGE),
+        Column("k", "bigint", part=RecordPart.KEY, path=()),
+    )
+    made = table(rows=ArrayRows(array="$.Records"), columns=columns)
+    arrays = [array(5, 6, 7), array(), None, array(5), array(8, "x"), array(5, 5)]
+    messages = [
+        None if each is None else b'{"Records":' + each + b',"account":{"id":"a"}}' for each in arrays
+    ]
+    messages += [b"{}", b'{"Records":null}', b'{"Records":[null]}', b'{"Records":[],"account":{"id":1}}']
+    log = FakeLog(dict(enumerate(messages)), 10, keys=dict.fromkeys(range(10), b"9"))
+    manifest, files = run_task_of({("t", 0): log}, made, [offsets("t", 0, 0, 10)])
+    rows = sorted((row["o"], row["i"], row["n"], row["of"], row["k"]) for row in read_rows(files, manifest))
+    places = [(0, 0, 5), (0, 1, 6), (0, 2, 7), (3, 0, 5), (5, 0, 5), (5, 1, 5)]
+    assert rows == [(*place, "a", 9) for place in places]
+    letters = read_rows(files, manifest, FileKind.DEAD_LETTER)
+    codes = ["json.type", "json.array", "json.array", "json.object", "json.type"]
+    assert [(letter["offset"], letter["reason"]) for letter in letters] == list(
+        zip([4, 6, 7, 8, 9], codes, strict=True)
+    )
+    assert all(letter["value"] == messages[letter["offset"]] for letter in letters)
+    size = sum(len(m or b"") for m in messages)
+    assert total(manifest) == OffsetAccounting(10, 3, 1, 1, 5, 0, size, 3)
 
 
 @pytest.mark.parametrize("rows", ["lines", "array"])

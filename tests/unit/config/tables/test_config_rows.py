@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.keys import MetadataColumn
+from kafka2hive.config.keys import MetadataColumn, RecordPart
+from kafka2hive.config.keys.source import array_path, rows_form
 from kafka2hive.config.load import load_map, load_text
 from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
@@ -24,6 +25,7 @@ def test_a_message_is_one_row_by_default() -> None:
         "source: canal",
         "rows: lines\n    format: csv",
         "rows: array\n    format: json_schema",
+        "rows: {array: $.Records}",
     ],
 )
 def test_some_messages_may_hold_several(lines: str) -> None:
@@ -32,8 +34,10 @@ def test_some_messages_may_hold_several(lines: str) -> None:
 
 def test_the_example_loads() -> None:
     example = Path(__file__).parents[4] / "configs" / "rows.yaml"
-    lines, array, csv = load_map(str(example), {}).tables
+    lines, array, enclosed, csv = load_map(str(example), {}).tables
     assert (lines.rows, array.rows, csv.rows, csv.format) == ("lines", "array", "lines", "csv")
+    assert (rows_form(enclosed.rows), array_path(enclosed.rows)) == ("array", ("Records",))
+    assert [column.part for column in enclosed.columns] == [RecordPart.VALUE, RecordPart.MESSAGE]
     assert (MetadataColumn.ORDINAL, "kafka_ordinal") in lines.metadata
 
 
@@ -57,6 +61,11 @@ def test_the_example_loads() -> None:
         ("rows: lines\n    sql: SELECT * FROM records", "requires messages of one row"),
         ("source: canal\n    sql: SELECT * FROM records", "requires messages of one row"),
         ("rows: lines\n    source: canal", "a message of a change log has one envelope"),
+        ("rows: {array: $.Records}\n    source: debezium", "a message of a change log has one envelope"),
+        ("rows: {array: $.a}\n    format: csv", "array is used only with format json or json_schema"),
+        ("rows: {array: $.Records}\n    sql: SELECT * FROM records", "requires messages of one row"),
+        ("rows: {array: Records}", "it begins with $, as in $.Records"),
+        ('rows: {array: "$.Records[*]"}', "wildcards and filters cannot be used"),
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
@@ -69,3 +78,48 @@ def test_defaults_may_set_rows_for_the_tables_in_json() -> None:
     json, raw = load_text(HEAD + "defaults: {rows: lines}\n" + FILMS + COLUMNS + second, "m", {}).tables
     assert json.may_hold_several
     assert raw.format == "raw"
+
+
+@pytest.mark.parametrize(
+    ("rows", "column", "message"),
+    [
+        ("array", "message: $.account", "is used only with rows: {array: ..}"),
+        ("one", "message: $.account", "is used only with rows: {array: ..}"),
+        ("{array: $.a.b}", "message: $.a.b", "leads to the array $.a.b"),
+        ("{array: $.a.b}", "message: $.a.b.c", "leads to the array $.a.b"),
+        ("{array: $.a}", "message: account", "it begins with $, as in $.account"),
+        ("{array: $.a}", "message: $.b, from: $.c", "has from and message: keep one"),
+        ("{array: $.a}", "message: $.b, unknown_enum: name", "applies only to Protobuf"),
+        ("{array: $.a}", "message: $.b, unit: ms", "is used only with a timestamp or a date"),
+    ],
+)
+def test_a_column_around_the_array_needs_one_and_is_not_within_it(
+    rows: str, column: str, message: str
+) -> None:
+    columns = f"    columns: {{n: bigint, t: {{type: string, {column}}}}}\n"
+    (problem,) = problems_of(HEAD + FILMS + f"    rows: {rows}\n" + columns)
+    assert message in problem
+
+
+@pytest.mark.parametrize("more", ["json: text", "default: x"])
+def test_a_column_around_the_array_has_the_leeway_of_others(more: str) -> None:
+    columns = f"    columns: {{n: bigint, t: {{type: string, message: $.a, {more}}}}}\n"
+    assert films("    rows: {array: $.b}\n" + columns).columns[1].part is RecordPart.MESSAGE
+
+
+def test_a_tombstone_has_no_value_around_an_array() -> None:
+    lines = "    rows: {array: $.b}\n    tombstones: write\n    bucket: {time: record, path: 'day={t}'}\n"
+    columns = "    columns: {n: bigint, t: {type: string, message: $.a}}\n"
+    (problem,) = problems_of(HEAD + FILMS + lines + columns)
+    assert "bucket.path takes {t} from the value" in problem
+
+
+def test_a_row_needs_a_column_of_its_own() -> None:
+    columns = "    columns: {t: {type: string, message: $.a}}\n"
+    (problem,) = problems_of(HEAD + FILMS + "    rows: {array: $.b}\n" + columns)
+    assert "at least one column must come from the record's value" in problem
+
+
+def test_defaults_may_not_have_a_malformed_path_to_an_array() -> None:
+    (problem,) = problems_of(HEAD + "defaults: {rows: {array: Records}}\n" + FILMS + COLUMNS)
+    assert "it begins with $, as in $.Records" in problem
