@@ -12,6 +12,7 @@ from kafka2hive.config.keys import MetadataColumn, TableSettings, Tombstones
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.rows.decoder import LINE_END, OBJECT, groups, most_rows
 from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.decode.transport.contents import Transport
 from kafka2hive.formats.files import unwritable_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import WriterSchema
@@ -86,6 +87,7 @@ class ChunkDecoder:
             if is_plain
             else _make_decoder(table, writers, key_writers)
         )
+        self._transport = Transport(table.compression, table.encoding)
         self._changes.take()  # discard what an abandoned task counted
         self._changes.take_defaults()
         self._filled = FilledColumns(table)
@@ -116,9 +118,9 @@ class ChunkDecoder:
         if len(tombstones) > len(skipped):
             nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
             batches = [self._whole(nulls, chunk, tombstones, rejections)]
-        for part in self._bounded_groups(values, chosen):
-            rows, places, rejected, empty = self._decode(chunk, values, part)
-            rejections += rejected
+        for part, indices, refused in self._parts(values, chosen):
+            rows, places, rejected, empty = self._decode(chunk, part, indices)
+            rejections += refused + rejected
             batches.insert(0, self._whole(rows, chunk, places, rejections))
             yield DecodedChunk(batches, rejections, skipped, empty)
             batches, rejections, skipped = [], [], NOWHERE
@@ -152,26 +154,45 @@ class ChunkDecoder:
             [(unreadable, reasons)] if reasons else [],
         )
 
-    def _bounded_groups(self, values: pa.BinaryArray, chosen: Indices | None) -> Iterator[Indices | None]:
-        """Yield the indices to decode, in groups that bound the number of rows. If there is only one group, it may be empty."""
-        every = np.arange(len(values)) if chosen is None else chosen
-        if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
-            yield chosen
+    def _parts(
+        self, values: pa.BinaryArray, chosen: Indices | None
+    ) -> Iterator[tuple[pa.BinaryArray, Indices | None, list[Rejections]]]:
+        """Yield the messages to decode, their indices (None: all), and the messages whose content cannot be read.
+
+        The parts bound the bytes of contents and the number of rows. If there is only one part, it may be empty.
+        """
+        taken = values if chosen is None else values.take(pa.array(chosen))
+        if self._transport.is_plain:
+            for part, indices in self._bounded_groups(taken, chosen):
+                yield part, indices, []
             return
-        most = most_rows(values, LINE_END if self._table.rows == "lines" else OBJECT)[every]
-        for piece in groups(most):
-            yield every[piece]
+        every = np.arange(len(values)) if chosen is None else chosen
+        for contents in self._transport.contents(taken):
+            at = every[list(contents.refusals)]
+            refused: list[Rejections] = [(at, list(contents.refusals.values()))] if len(at) else []
+            for part, indices in self._bounded_groups(contents.values, every[contents.places]):
+                yield part, indices, refused
+                refused = []
+
+    def _bounded_groups(
+        self, values: pa.BinaryArray, indices: Indices | None
+    ) -> Iterator[tuple[pa.BinaryArray, Indices | None]]:
+        """Yield the values with their indices, in groups that bound the number of rows; at least one group, even of no value."""
+        if not (self._table.may_hold_several and len(values)) or self._table.format == "plugin":
+            yield values, indices
+            return
+        every = np.arange(len(values)) if indices is None else indices
+        for piece in groups(most_rows(values, LINE_END if self._table.rows == "lines" else OBJECT)):
+            yield values.take(pa.array(np.arange(piece.start, piece.stop))), every[piece]
 
     def _decode(
         self, chunk: Chunk, values: pa.BinaryArray, chosen: Indices | None
     ) -> tuple[pa.RecordBatch, Indices | None, list[Rejections], Indices]:
-        """Decode the chosen messages.
+        """Decode the messages `values`, whose indices are `chosen` (None: all).
 
         Returns the rows, the index of each row's message (None: one row per message), the rejections, and the indices of
         messages without a row.
         """
-        if chosen is not None:
-            values = values.take(pa.array(chosen))
         framed, unreadable = values, dict[int, Reason]()
         if self._joins_headers and self._schema_headers is not None:
             framed, unreadable = self._schema_headers.joined(values, chunk.header_pairs(chosen))

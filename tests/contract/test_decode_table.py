@@ -84,7 +84,7 @@ def test_a_reason_names_column_and_path_and_what_was_found() -> None:
     [
         (b'\xef\xbb\xbf{"a":null}', "it begins like text with a byte order mark"),
         ('{"a":null}'.encode("utf-16"), "it begins like text in UTF-16"),
-        (b"\x1f\x8b\x08\x00\x00", "it begins like gzip, which a producer should leave to Kafka"),
+        (b"\x1f\x8b\x08\x00\x00", "it begins like gzip, which `compression: gzip` reads"),
         (b'\0\0\0\0\7{"a":null}', "format avro, protobuf or json_schema reads them"),
         (b'{"a":1732000000000}', "needs its unit (d, s, ms, us or ns)"),
         (b'{"a":"2024-01-01T00:00:00.123456789Z"}', "fraction: truncate cuts off"),

@@ -23,6 +23,33 @@ _HEX = "hex:"
 
 Framing = Literal["id4", "id8", "header"]
 ProtobufIndexes = Literal["zigzag", "unsigned"]
+Compression = Literal["none", "gzip", "zlib", "deflate", "zstd", "lz4", "snappy"]
+Encoding = Literal[
+    "utf-8",
+    "utf-8-bom",
+    "utf-16",
+    "utf-16le",
+    "utf-16be",
+    "iso-8859-1",
+    "iso-8859-2",
+    "iso-8859-5",
+    "iso-8859-7",
+    "iso-8859-9",
+    "iso-8859-15",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "windows-1253",
+    "windows-1254",
+    "koi8-r",
+    "gbk",
+    "gb18030",
+    "big5",
+    "shift_jis",
+    "windows-31j",
+    "euc-jp",
+    "euc-kr",
+]
 
 
 class StartKind(Enum):

@@ -9,7 +9,9 @@ from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, N
 from kafka2hive.config.keys.declaration import Bounds, Key, Properties
 from kafka2hive.config.keys.source import (
     ChangeLog,
+    Compression,
     CsvOptions,
+    Encoding,
     Framing,
     LatestOptions,
     PluginOptions,
@@ -94,6 +96,23 @@ class SharedOptions:
             more="`unsigned`: by earlier serializers, without zigzag.",
         ),
     ] = "zigzag"
+    compression: Annotated[
+        Compression,
+        Key(
+            "How the producer compresses each value itself, [more](#compression).",
+            more="Not Kafka's own compression of batches (`compression.type`), which needs no key.",
+        ),
+    ] = "none"
+    encoding: Annotated[
+        Encoding,
+        Key(
+            "With `json`, `csv`, and a `string` column of `raw`: the encoding of the values' text, [more](#encoding).",
+            more="A text is transcoded to UTF-8 before it is decoded; one that the encoding does not allow is a dead "
+            "letter.",
+            written="`utf-8`, `utf-16`, `iso-8859-1`, [others](#encoding)",
+            example="gbk",
+        ),
+    ] = "utf-8"
     rows: Annotated[
         Rows,
         Key(

@@ -150,6 +150,20 @@ def check_latest(check: TableCheck, has_hive: bool) -> None:
             check.add((*path, *place), f"the table has no column {column}", closest(column, sorted(names)))
 
 
+def check_encoding(check: TableCheck) -> None:
+    """Check that a text encoding has text to transcode: JSON, CSV, or raw values in a column of strings."""
+    table, path = check.table, check.path("encoding")
+    if table.encoding == "utf-8":
+        return
+    if table.format not in ("json", "csv", "raw"):
+        message = f"is used only with format json, csv or raw; the table's format is {table.format}"
+        check.add(path, message)
+    elif table.format == "raw":
+        of_value = [c for c in declared_columns(table) if c.part is RecordPart.VALUE]
+        if any(column.type.strip().lower() != "string" for column in of_value):
+            check.add(path, "transcodes text: the column of the value must be a string, not binary")
+
+
 def check_csv(check: TableCheck) -> None:
     """Check the section csv and the columns of a table with format csv."""
     table = check.table

@@ -19,7 +19,13 @@ from kafka2hive.config.rules.bucket import (
 )
 from kafka2hive.config.rules.columns import check_columns, check_metadata
 from kafka2hive.config.rules.service import check_location
-from kafka2hive.config.rules.source import check_csv, check_decoder, check_latest, check_source
+from kafka2hive.config.rules.source import (
+    check_csv,
+    check_decoder,
+    check_encoding,
+    check_latest,
+    check_source,
+)
 from kafka2hive.config.rules.table_options import (
     GROUP,
     TableCheck,
@@ -50,6 +56,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     check_source(before)
     check_latest(check, has_hive)
     check_csv(before)
+    check_encoding(before)
     _check_rows(check)
     check_decoder(check)
     check_columns(before, has_hive)

@@ -1,11 +1,13 @@
 """Forms of values that no format reads as they are, by their first bytes: for reasons and for the notes of `sample`."""
 
 FOREIGN_FORMS = {
-    b"\xef\xbb\xbf": "text with a byte order mark, which JSON and CSV must not have",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
-    b"\x1f\x8b": "gzip, which a producer should leave to Kafka (compression.type)",
-    b"\x28\xb5\x2f\xfd": "zstd, which a producer should leave to Kafka (compression.type)",
+    b"\xef\xbb\xbf": "text with a byte order mark, which `encoding: utf-8-bom` reads",
+    b"\xff\xfe": "text in UTF-16, which `encoding: utf-16` reads",
+    b"\xfe\xff": "text in UTF-16, which `encoding: utf-16` reads",
+    b"\x1f\x8b": "gzip, which `compression: gzip` reads",
+    b"\x28\xb5\x2f\xfd": "zstd, which `compression: zstd` reads",
+    b"\x04\x22\x4d\x18": "lz4, which `compression: lz4` reads",
+    b"\x82SNAPPY\x00": "snappy of Java's SnappyOutputStream, which `compression: snappy` reads",
     b"Obj\x01": "whole Avro files, each with its schema",
     b"\xc3\x01": "Avro's single objects, whose schemas are named by a fingerprint and are in no registry",
     b"\x03\x00": "records of AWS Glue's schema registry",

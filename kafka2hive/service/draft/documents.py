@@ -63,7 +63,8 @@ def reasons_for_none(values: Sequence[bytes]) -> list[str]:
     forms = Counter(form for value in values if (form := foreign_form(value)) is not None)
     for form, count in forms.most_common(1):
         if 2 * count > len(values):
-            return [f"most begin like {form}: only a decoder of your own (format: plugin) can read them"]
+            own = "" if "`" in form else ": only a decoder of your own (format: plugin) can read them"
+            return [f"most begin like {form}{own}"]
     objects = [value for value in values if value.lstrip(b" \t\r\n").startswith(b"{")]
     reasons = _json_checker().decode(pa.array(objects, pa.binary())).reasons
     codes = Counter(reason.code for reason in reasons)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.keys.librdkafka import is_sensitive
+from kafka2hive.config.keys.source import Compression, Encoding
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.decode import Changes, make_decoder
@@ -27,6 +28,7 @@ from kafka2hive.service.draft.advice import EventTime, Rate, advice_on, event_ke
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_of
 from kafka2hive.service.draft.recognition import recognise
+from kafka2hive.service.draft.transport import compression_of, contents_of, encoding_of
 from kafka2hive.service.hive.schemas import Catalogue, task_settings
 from kafka2hive.service.inspect.preview import ranges_of
 from kafka2hive.service.tables.ledgers import did_you_mean
@@ -79,6 +81,24 @@ class TopicSample:
         self.numbers += rows.column("number").to_pylist()
         micros = rows.column("time").cast(pa.int64()).to_pylist()
         self.times_ms += [None if m is None else m // 1000 for m in micros]
+
+    def contents(self, compression: Compression, encoding: Encoding) -> "tuple[TopicSample, list[str]]":
+        """Return the sample with the contents of those values that have one, and notes on this."""
+        keys = [f"compression: {compression}"] if compression != "none" else []
+        keys += [f"encoding: {encoding}"] if encoding != "utf-8" else []
+        if not keys:
+            return self, []
+        contents = contents_of(self.values, compression, encoding)
+        places = contents.places.tolist()
+        notes = [f"the values' first bytes suggest {' and '.join(keys)}"]
+        reasons = Counter(contents.refusals.values()).most_common(3)
+        notes += [f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons]
+        return replace(
+            self,
+            values=contents.values.to_pylist(),
+            numbers=[self.numbers[place] for place in places],
+            times_ms=[self.times_ms[place] for place in places],
+        ), notes
 
 
 def sample(request: DraftRequest, environ: Mapping[str, str], progress: Progress | None = None) -> str:
@@ -149,9 +169,20 @@ def draft_table(
     if not sample.values:
         draft = replace(draft, notes=(f"topic {draft.topic} holds no record, so its columns are unknown",))
         return draft if table is None else with_table(replace(draft, format="json"), table)
-    recognition = recognise(sample.values, writers)
+    compression = compression_of(sample.values)
+    sample, notes = sample.contents(compression, "utf-8")
+    encoding = encoding_of(sample.values)
+    text, text_notes = sample.contents("none", encoding)
+    recognition = recognise(text.values, writers)
+    if recognition.format in ("json", "csv"):
+        sample, notes = text, [*notes, *text_notes]
+    else:
+        encoding = "utf-8"
+        recognition = recognise(sample.values, writers)
     draft = replace(
         draft,
+        compression=compression,
+        encoding=encoding,
         format=recognition.format,
         source=recognition.source,
         columns=recognition.columns,
@@ -166,7 +197,7 @@ def draft_table(
         draft = with_table(draft, table)
     decoded = _decode(draft, sample, writers, {**environ, **{_variable(key): "-" for key in properties}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
-    notes = [*_outcome(draft, sample, decoded), *draft.notes, *recognition.notes]
+    notes = [*_outcome(draft, sample, decoded), *notes, *draft.notes, *recognition.notes]
     if draft.hive and table is None:
         notes.append(f"Hive has no table {draft.table_name}: a run creates it")
     if recognition.columns:
@@ -259,7 +290,8 @@ def alike_topics(drafts: Sequence[Draft]) -> list[str]:
         if not draft.columns:
             continue  # raw values, of which nothing is known
         shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
-        topics.setdefault((draft.format, draft.source, draft.rows, shape), []).append(draft.topic)
+        key = (draft.format, draft.source, draft.rows, draft.compression, draft.encoding, shape)
+        topics.setdefault(key, []).append(draft.topic)
     return [
         f"topics {', '.join(alike)} have the same columns: one table can read them all, by topics or a pattern"
         for alike in topics.values()

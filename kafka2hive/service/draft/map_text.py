@@ -60,6 +60,8 @@ class Draft:
     header: tuple[str, ...] = ()
     booleans: str = "words"
     framing: str = "id4"
+    compression: str = "none"
+    encoding: str = "utf-8"
     storage: str | None = None
     hive: str | None = None
     table: str = "kafka.{topic}"
@@ -88,6 +90,8 @@ class Draft:
         lines += ["    start: earliest   # without this line: the end of the topic"]
         lines += [f"    format: {self.format}"] if self.format != "json" else []
         lines += [f"    framing: {self.framing}"] if self.framing != "id4" else []
+        lines += [f"    compression: {self.compression}"] if self.compression != "none" else []
+        lines += [f"    encoding: {self.encoding}"] if self.encoding != "utf-8" else []
         lines += self._csv()
         lines += [f"    rows: {self.rows}"] if self.rows != "one" else []
         if self.decimals == "base64":

@@ -1,7 +1,9 @@
 """`sample`: whatever the records hold, the drafted map is valid and its notes are true."""
 
+import gzip
 import io
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -365,9 +367,8 @@ def test_a_column_of_strings_in_hive_takes_other_values_as_texts() -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (b'\xef\xbb\xbf{"a":1}', "a byte order mark"),
-        ('{"a":1}'.encode("utf-16"), "UTF-16"),
-        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"\xff\xfe{", "most begin like text in UTF-16, which `encoding: utf-16` reads"),
+        (b"\x1f\x8b\x08\0", "most begin like gzip, which `compression: gzip` reads"),
         (b"Obj\x01\x04", "whole Avro files"),
         (b"\xc3\x01" + b"x" * 8, "single objects"),
         (b"\x03\0" + b"x" * 16, "AWS Glue"),
@@ -379,6 +380,38 @@ def test_a_column_of_strings_in_hive_takes_other_values_as_texts() -> None:
 def test_why_records_are_no_objects_is_said(value: bytes, told: str) -> None:
     text, service = _drafted(*[value] * 3)
     assert service.tables[0].format == "raw" and told in text, text
+
+
+def test_compressed_values_and_other_encodings_get_their_keys() -> None:
+    texts = ['{"a":"Zoë"}', '{"a":"x"}', '{"a":"y"}']
+    utf_16 = [text.encode("utf-16") for text in texts]
+    for values, keys, bad in (
+        ([gzip.compress(text.encode()) for text in texts], {"compression": "gzip"}, "compression.damaged"),
+        ([zlib.compress(text.encode()) for text in texts], {"compression": "zlib"}, "compression.damaged"),
+        (utf_16, {"encoding": "utf-16"}, "encoding.undecodable"),
+        (
+            [gzip.compress(value) for value in utf_16],
+            {"compression": "gzip", "encoding": "utf-16"},
+            "compression.damaged",
+        ),
+        ([b"\xef\xbb\xbf" + text.encode() for text in texts], {"encoding": "utf-8-bom"}, "json.syntax"),
+        ([text.encode("utf-16-le") for text in texts], {"encoding": "utf-16le"}, "encoding.undecodable"),
+    ):
+        text, service = _drafted(*values, b"\x1f")
+        table = service.tables[0]
+        found = {"compression": table.compression, "encoding": table.encoding}
+        assert found == {"compression": "none", "encoding": "utf-8"} | keys, text
+        assert _columns(service) == {"a": ("string", (), None)}
+        assert f"suggest {' and '.join(f'{k}: {v}' for k, v in list(keys.items())[:1])}" in text
+        assert ": 3 decode" in text and f"1 dead letter: {bad}" in text, text
+
+
+def test_compressed_values_that_are_no_text_become_a_binary_column_of_their_contents() -> None:
+    text, service = _drafted(*[gzip.compress(bytes([n, 1, 2, 200])) for n in range(1, 5)])
+    table = service.tables[0]
+    assert (table.format, table.compression, table.encoding) == ("raw", "gzip", "utf-8"), text
+    text, service = _drafted(*[b"\xff\xfe" + bytes([n, 0, 200]) for n in range(1, 5)])
+    assert (service.tables[0].format, service.tables[0].encoding) == ("raw", "utf-8"), text
 
 
 def test_no_secret_is_printed() -> None:

@@ -1,0 +1,1 @@
+"""What producers do to a value as a whole, after its format: compression, and text in another encoding than UTF-8."""
