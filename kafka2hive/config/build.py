@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafka2hive.config.keys.bucketing import BIGINT_UNIT
-from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.columns import Column, RecordPart
 from kafka2hive.config.keys.connections import (
     HiveKeys,
     HiveOptions,
@@ -208,6 +208,7 @@ def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
             unit=c.unit,
             part=c.part,
             leeway=c.full_leeway,
+            is_whole=c.part is RecordPart.VALUE and c.is_whole,
         )
         for c in declared
     )

@@ -115,8 +115,8 @@ class NativeJsonReader(NativeReader):
 
 def _column_words(dtype: pa.DataType, spelling: Spelling, source: Source) -> object:
     leeway = source.leeway
-    if leeway.json == "text":
-        return "json"
+    if leeway.json != "refuse":
+        return {"text": "json", "canonical": "canonical"}[leeway.json]
     words = type_words(dtype, spelling, source.unit, source.form)
     quoted, empty = leeway.quoted == "accept", leeway.empty == "null"
     return ("loose", words, quoted, empty) if quoted or empty else words

@@ -39,9 +39,10 @@ from kafka2hive.decode.rows.enclosed import EnclosedRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.semantics.records import with_record_schemas
 from kafka2hive.decode.values.batch import Places
-from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, loose
+from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, RepeatedKey, loose
 from kafka2hive.decode.values.json_values import (
     MAX_DEPTH,
+    SHOWN,
     Fraction,
     Members,
     Take,
@@ -116,6 +117,10 @@ class JsonExactDecoder:
         except _ColumnRefusal as error:
             number = error.number
             return error.refusal.reason(self._columns[number], self._labels[number], self._expects[number])
+        except RepeatedKey as error:
+            label = self._labels[error.number]
+            text = f"column {label}: the key {error.key[:SHOWN]} repeats in its object, which has no canonical text"
+            return Reason("json.duplicate", text, self._columns[error.number])
         except ValueRefusal as refusal:
             return refusal.reason()
 
@@ -140,6 +145,8 @@ class JsonExactDecoder:
 
     def _row(self, document: Members) -> list[Any]:
         row: list[Any] = [None] * len(self._takers)
+        for number in self._wanted.columns:
+            row[number] = document  # the whole message, which JsonTexts replaces
         self._fill(row, document, self._wanted, ())
         return row
 
@@ -177,7 +184,7 @@ def _column_taker(
 ) -> Take:
     if isinstance(source.form, ElementTexts):
         return partial(_elements, path_text(source.keys))
-    if source.leeway.json == "text":
+    if source.leeway.json != "refuse":
         return lambda value, path: value  # JsonTexts replaces it
     if pa.types.is_string(dtype) and source.form is None:
         return plain(dtype, str, TEXT_HINT)

@@ -103,7 +103,7 @@ class _Comparison:
         values = [column for column in table.columns if column.part is RecordPart.VALUE]
         others = [replace(column, path=path) for column in values for path in column.leeway.others]
         self._values = [*values, *others]
-        sources = [Source(column.path or (column.name,)) for column in self._values]
+        sources = [Source(column.keys) for column in self._values]
         self._sources = source_tree(sources, self._spelling)
         self._added = table.added
         self._ignored = frozenset(table.ignored_fields)

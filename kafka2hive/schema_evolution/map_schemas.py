@@ -37,7 +37,7 @@ class _DeclaredSchema(ABC):
 
     def fault_of(self, column: Column) -> str:
         """Return why no path can fill the column; empty if at least one can."""
-        paths = (column.path or (column.name,), *column.leeway.others)
+        paths = (column.keys, *column.leeway.others)
         faults = [self._fault_at(column, keys) for keys in paths]
         return faults[0] if all(faults) else ""
 

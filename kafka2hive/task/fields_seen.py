@@ -113,9 +113,10 @@ class UnmappedFieldsOfTask:
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = lower_case_spelling if table.any_case else exact_spelling
-        self._mapped = frozenset(source_tree(all_sources(table), self._spelling).inner)
+        tree = source_tree(all_sources(table), self._spelling)
+        self._mapped = frozenset(tree.inner)
         one_row = table.format == "json" and not table.may_hold_several
-        self._has_fields = one_row and change_log_of(table.source) is None
+        self._has_fields = one_row and change_log_of(table.source) is None and not tree.columns
         self._by_shape: dict[Shape, tuple[str, ...]] = {}
         self._looked_at = 0
         self._records: Counter[str] = Counter()

@@ -93,7 +93,7 @@ def all_sources(table: TableSettings) -> list[Source]:
 def source_of(column: Column) -> Source:
     """Return where and how a message holds the value of the column: its path, unit and leeway."""
     is_around = column.part is RecordPart.MESSAGE
-    return Source(column.path or (column.name,), column.unit, column.leeway, is_around=is_around)
+    return Source(column.keys, column.unit, column.leeway, is_around=is_around)
 
 
 def _schema(columns: Sequence[Column]) -> pa.Schema:

@@ -3,6 +3,7 @@
 use crate::array::{Array, Buffer};
 use crate::arrays::{taken, without_those_from, Fixed, Texts};
 use crate::brackets::{another, members, open};
+use crate::canonical::Canonical;
 use crate::context::Context;
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::keys::Keys;
@@ -44,6 +45,8 @@ pub enum Column {
     Json(Texts),
     /// The characters of an object
     Object(Texts),
+    /// string, which also takes the canonical text of any other JSON value
+    Canonical(Box<Canonical>),
     /// binary
     Binary(Texts),
     /// date
@@ -74,6 +77,7 @@ macro_rules! each {
             Column::Loose($inner) => $do,
             Column::Never($inner) => $do,
             Column::Text($inner) | Column::Json($inner) | Column::Object($inner) => $do,
+            Column::Canonical($inner) => $do,
             Column::Binary($inner) => $do,
             Column::Date($inner) => $do,
             Column::Moment($inner) => $do,
@@ -141,6 +145,7 @@ impl Column {
                 cursor.skip(depth)?;
                 column.push(cursor.text.get(start..cursor.at).ok_or(Doubt)?);
             }
+            Column::Canonical(column) => column.take(cursor, context, depth)?,
             Column::Float64(column) => column.push(cursor.double()?),
             Column::Moment(column) => column.take(cursor, context)?,
             Column::Int16(column) => column.push(cursor.integer(1 << 15)? as i16),

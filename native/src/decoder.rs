@@ -36,15 +36,17 @@ impl Node {
 /// Decodes batches of JSON messages for one table.
 pub struct Decoder {
     root: Node,
+    /// The numbers of the columns that take whole messages
+    whole: Vec<usize>,
     context: Context,
     /// Rows of the messages that were read last
     rows: Rows,
 }
 
 impl Decoder {
-    /// `columns`: empty; each of them must be the target of exactly one value below `root`.
-    pub fn new(columns: Vec<Column>, root: Node, utc: bool) -> Self {
-        Decoder { root, context: Context { scratch: vec![], utc, changed: Default::default() }, rows: Rows::new(columns) }
+    /// `columns`: empty; each of them must be in `whole`, or the target of exactly one value below `root`.
+    pub fn new(columns: Vec<Column>, root: Node, whole: Vec<usize>, utc: bool) -> Self {
+        Decoder { root, whole, context: Context { scratch: vec![], utc, changed: Default::default() }, rows: Rows::new(columns) }
     }
 }
 
@@ -54,7 +56,7 @@ impl Batches for Decoder {
     }
 
     fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
-        let Decoder { root, context, rows } = self;
+        let Decoder { root, whole: columns, context, rows } = self;
         let (first, last) = (offsets[0] as usize, offsets[offsets.len() - 1] as usize);
         let whole = std::str::from_utf8(&data[first..last]).ok();
         rows.read(offsets, |place, rows| {
@@ -64,7 +66,7 @@ impl Batches for Decoder {
                 None => std::str::from_utf8(&data[place.clone()]).is_ok(),
             };
             let changed = context.changed;
-            let sound = sound && row(root, &data[place], rows, context).is_ok();
+            let sound = sound && row(root, columns, &data[place], rows, context).is_ok();
             if !sound {
                 context.changed = changed;
             }
@@ -82,10 +84,21 @@ impl Batches for Decoder {
     }
 }
 
-fn row(root: &mut Node, message: &[u8], rows: &mut Rows, context: &mut Context) -> Parsed<()> {
+fn row(root: &mut Node, whole: &[usize], message: &[u8], rows: &mut Rows, context: &mut Context) -> Parsed<()> {
     let mut cursor = Cursor::new(message);
     cursor.blanks();
+    let start = cursor.at;
     fill(root, &mut cursor, rows, context, 0)?;
+    for number in whole {
+        if let Column::Json(texts) = &mut rows.columns[*number] {
+            texts.push(message.get(start..cursor.at).ok_or(Doubt)?);
+            context.changed.json += 1;
+        } else {
+            cursor.at = start;
+            rows.columns[*number].take(&mut cursor, context, 0)?;
+        }
+        rows.fill(*number);
+    }
     cursor.blanks();
     if cursor.at != message.len() {
         return Err(Doubt);
@@ -153,7 +166,7 @@ mod tests {
             Column::Date(Fixed::default()),
         ];
         let targets = (0..columns.len()).map(Target::Column).collect();
-        Decoder::new(columns, Node::new(Keys::new(&NAMES.map(String::from), false), targets), true)
+        Decoder::new(columns, Node::new(Keys::new(&NAMES.map(String::from), false), targets), vec![], true)
     }
 
     fn read(decoder: &mut Decoder, messages: &[Vec<u8>]) -> Vec<u8> {
@@ -216,7 +229,7 @@ mod tests {
     fn one_value_for_two_columns_is_taken_by_both_or_none() {
         let columns = vec![Column::Int64(Fixed::default()), Column::Decimal(Fixed::default(), 9, 2)];
         let target = Target::Several { columns: vec![0, 1], inner: None };
-        let mut decoder = Decoder::new(columns, Node::new(Keys::new(&["v".into()], false), vec![target]), true);
+        let mut decoder = Decoder::new(columns, Node::new(Keys::new(&["v".into()], false), vec![target]), vec![], true);
         let messages = [r#"{"v":1}"#, r#"{"v":1.5}"#, r#"{"v":null}"#, "{}"].map(|text| text.as_bytes().to_vec());
         assert_eq!(read(&mut decoder, &messages), [1, 0, 1, 1]);
     }

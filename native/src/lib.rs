@@ -12,6 +12,7 @@ pub mod avro;
 pub mod base64;
 pub mod brackets;
 pub mod bytes;
+pub mod canonical;
 pub mod columns;
 pub mod context;
 pub mod cursor;

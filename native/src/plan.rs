@@ -1,7 +1,7 @@
 //! What Python passes for a table: each column's type, and the tree of keys that lead to the columns' values.
 //!
-//! A type is a word (`bigint`; `json` is a string that takes any JSON value, `object` one that takes the characters of an object), or a
-//! tuple of a word and its parameters:
+//! A type is a word (`bigint`; `json` is a string that takes any JSON value, `canonical` one that sorts its keys, `object` one that takes
+//! the characters of an object), or a tuple of a word and its parameters:
 //! `("decimal", 5, 2)`, `("array", element)`, `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days, instant)`,
 //! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, quoted, empty)`. A tree is a pair: the numbers of
 //! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in lower case.
@@ -79,6 +79,7 @@ fn simple(word: &str) -> PyResult<Column> {
         "string" => Column::Text(Texts::default()),
         "json" => Column::Json(Texts::default()),
         "object" => Column::Object(Texts::default()),
+        "canonical" => Column::Canonical(Box::default()),
         "binary" => Column::Binary(Texts::default()),
         "date" => Column::Date(Fixed::default()),
         "timestamp" => Column::Moment(Moments::new(Form::Text)),
@@ -88,6 +89,15 @@ fn simple(word: &str) -> PyResult<Column> {
 
 fn unknown(word: &str) -> PyErr {
     PyValueError::new_err(format!("unknown type {word}"))
+}
+
+/// Returns the numbers of the columns that take whole messages, by a message's tree. `columns`: how many the table has.
+pub fn whole(tree: &Bound<'_, PyAny>, columns: usize) -> PyResult<Vec<usize>> {
+    let (whole, _): (Vec<usize>, Bound<'_, PyAny>) = tree.extract()?;
+    if whole.iter().any(|number| *number >= columns) {
+        return Err(PyValueError::new_err("no such column"));
+    }
+    Ok(whole)
 }
 
 /// Returns the tree of a message. `columns`: how many the table has.

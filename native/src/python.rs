@@ -11,7 +11,7 @@ use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, pla
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 8;
+const INTERFACE: u32 = 9;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
@@ -73,7 +73,8 @@ fn decoding(decoder: impl Batches + 'static) -> BatchDecoder {
 fn json_decoder(types: Types<'_>, tree: &Bound<'_, PyAny>, any_case: bool, utc: bool) -> PyResult<BatchDecoder> {
     let columns = columns(types, any_case)?;
     let root = plan::node(tree, any_case, columns.len())?;
-    Ok(decoding(decoder::Decoder::new(columns, root, utc)))
+    let whole = plan::whole(tree, columns.len())?;
+    Ok(decoding(decoder::Decoder::new(columns, root, whole, utc)))
 }
 
 /// Makes a decoder of Avro by one writer's schema. `words`: its plan (avro/words.rs). `head`: bytes before the record.

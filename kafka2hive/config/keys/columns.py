@@ -20,7 +20,7 @@ class RecordPart(Enum):
 Fraction = Literal["exact", "truncate"]
 DecimalText = Literal["text", "base64"]
 UnknownEnum = Literal["refuse", "name", "null"]
-OtherJson = Literal["refuse", "text"]
+OtherJson = Literal["refuse", "text", "canonical"]
 Quoted = Literal["refuse", "accept"]
 Empty = Literal["refuse", "null"]
 
@@ -34,7 +34,8 @@ class Leeway:
     - `default`: the value instead of NULL, as text.
     - `decimals`: the encoding in JSON: strings and numbers, or Kafka Connect's bytes.
     - `unknown_enum`: what an enum's number without a name becomes in Protobuf: a dead letter, its digits, or NULL.
-    - `json`: what a JSON value that is no string becomes in a column of strings: a dead letter, or its characters.
+    - `json`: what a JSON value that is no string becomes in a column of strings: a dead letter, its characters, or its
+      canonical text.
     - `quoted`: whether JSON may have a number or a boolean in a string.
     - `empty`: what an empty JSON string becomes in a column of another type: a dead letter, or NULL.
     """
@@ -56,9 +57,9 @@ STRICT = Leeway()
 class Column:
     """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
 
-    `path` holds the keys that lead to the value in the record's `part`; empty means the column's name in the value, or the
-    whole key. For a header it is the header's name. With a `unit` (`d`, `s`, `ms`, `us`, `ns`) the value is a number that
-    counts from 1970 UTC.
+    `path` holds the keys that lead to the value in the record's `part`; empty means the column's name in the value (if
+    `is_whole`: the whole value), or the whole key. For a header it is the header's name.
+    With a `unit` (`d`, `s`, `ms`, `us`, `ns`) the value is a number that counts from 1970 UTC.
     """
 
     name: str
@@ -67,6 +68,12 @@ class Column:
     unit: str | None = None
     part: RecordPart = RecordPart.VALUE
     leeway: Leeway = STRICT
+    is_whole: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that lead to the value in the record's value; none if it is the whole value."""
+        return () if self.is_whole else self.path or (self.name,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,7 @@ class ColumnKeys:
         str | tuple[str, ...] | None,
         Key(
             "Where its value is in the record's value; of several paths, the [first with a "
-            "value](decoding.md#leeway) is used.",
+            "value](decoding.md#leeway) is used. `$` is the whole value.",
             written="path, or several",
             otherwise="the name",
             name="from",
@@ -140,8 +147,8 @@ class ColumnKeys:
     json: Annotated[
         OtherJson,
         Key(
-            "For a `string` in JSON, what any other value than a string [becomes](decoding.md#any-json-value-as-text). "
-            "`refuse`: a dead letter; `text`: its characters in the message.",
+            "For a `string` in JSON, what another value [becomes](decoding.md#any-json-value-as-text). "
+            "`text`: its characters; `canonical`: with sorted keys.",
             more="Such values are counted.",
         ),
     ] = "refuse"

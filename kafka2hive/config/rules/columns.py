@@ -85,6 +85,33 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
         _check_decimals(check, (*path, "decimals"), column)
     if column.leeway.unknown_enum != "refuse":
         _check_unknown_enum(check, (*path, "unknown_enum"), column)
+    _check_json_keys(check, path, column)
+    if column.leeway.default is not None:
+        _check_default(check, (*path, "default"), column, column.leeway.default)
+    if column.part is not RecordPart.VALUE:
+        return
+    if column.path is not None and check.table.format == "csv":
+        check.add(
+            (*path, "from"), "is not used with format csv: columns take the fields in the order of the map"
+        )
+    if column.other_paths and change_log_of(check.table.source) is not None:
+        check.add((*path, "from"), "a column of a change log has only one path")
+    if (column.path is not None or column.unit is not None) and check.table.format == "raw":
+        check.add(path, "from and unit cannot be used with format raw, whose column holds the whole value")
+        return
+    if column.is_whole:
+        _check_whole(check, path, column)
+        return
+    try:
+        paths = [column.keys, *column.full_leeway.others]
+        if len(set(paths)) < len(paths):
+            check.add((*path, "from"), "a path is repeated")
+    except ValueError as error:
+        check.add((*path, "from"), str(error))
+
+
+def _check_json_keys(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
+    """Check the keys that only JSON has."""
     if column.leeway.json != "refuse":
         _check_json(
             check, (*path, "json"), column, fits=column.type.strip().lower() == "string", wanted="a string"
@@ -104,25 +131,18 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
             fits=is_single,
             wanted="a number, boolean, date, timestamp or binary",
         )
-    if column.leeway.default is not None:
-        _check_default(check, (*path, "default"), column, column.leeway.default)
-    if column.part is not RecordPart.VALUE:
-        return
-    if column.path is not None and check.table.format == "csv":
+
+
+def _check_whole(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
+    """Check a column that takes the whole value of each record."""
+    if column.other_paths:
+        check.add((*path, "from"), "$ is the whole value and always there: it needs no further paths")
+    elif change_log_of(check.table.source) is not None:
         check.add(
-            (*path, "from"), "is not used with format csv: columns take the fields in the order of the map"
+            (*path, "from"), "$ is not used with change logs, whose columns come from the row in the envelope"
         )
-    if column.other_paths and change_log_of(check.table.source) is not None:
-        check.add((*path, "from"), "a column of a change log has only one path")
-    if (column.path is not None or column.unit is not None) and check.table.format == "raw":
-        check.add(path, "from and unit cannot be used with format raw, whose column holds the whole value")
-        return
-    try:
-        paths = [column.keys, *column.full_leeway.others]
-        if len(set(paths)) < len(paths):
-            check.add((*path, "from"), "a path is repeated")
-    except ValueError as error:
-        check.add((*path, "from"), str(error))
+    elif column.leeway.json == "refuse":
+        check.add((*path, "from"), "$ is the whole value, which only a string with json: text takes")
 
 
 def _check_around_array(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
@@ -322,14 +342,15 @@ def _check_key(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
         check.add((*path, "key"), str(error))
         return
     is_raw = check.table.key_format == "raw"
-    if is_raw and not column.is_whole_key:
+    if is_raw and not column.is_whole:
         check.add(
             (*path, "key"), "without key_format, the column holds the whole key: write $, or set key_format"
         )
-    elif not is_raw and column.is_whole_key:
+    elif not is_raw and column.is_whole and column.leeway.json == "refuse":
         check.add(
             (*path, "key"),
-            "$ names the whole key, which needs key_format raw: write the path of a member, such as $.id",
+            "$ names the whole key, which needs key_format raw, or a string with json: text:"
+            " write the path of a member, such as $.id",
         )
     elif is_raw and has_parts(column.type):
         check.add((*path, "key"), f"a raw key holds a single value, but {column.name} is {column.type}")

@@ -77,7 +77,7 @@ class DeclaredColumn:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys on the path to the value: by default only the column's name, empty for a whole record key.
+        """The keys on the path to the value: by default only the column's name, empty for the whole key or value.
 
         Raises ValueError if the path is malformed.
         """
@@ -85,11 +85,12 @@ class DeclaredColumn:
             return (self.name,)
         if self.part is RecordPart.HEADER:
             return (self.path,)
-        return () if self.is_whole_key else parse_json_path(self.path)
+        return () if self.is_whole else parse_json_path(self.path)
 
     @property
-    def is_whole_key(self) -> bool:
-        return self.part is RecordPart.KEY and self.path == "$"
+    def is_whole(self) -> bool:
+        """Whether the column takes the record's whole key or value."""
+        return self.part in (RecordPart.VALUE, RecordPart.KEY) and self.path == "$"
 
 
 def declared_columns(table: TableKeys) -> list[DeclaredColumn]:

@@ -76,7 +76,9 @@ class Columns:
 
     def _of(self, shape: DocumentShape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
         if "" in keys or len(keys) > MOST_STEPS:
-            self.notes.append(f"{path_text(keys)} cannot be a path: left out")
+            self.notes.append(
+                f"{path_text(keys)} cannot be a path: left out, but from: $ with json: text keeps the whole message"
+            )
             return
         if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
             # Hive's structs cannot have such keys, but columns can read them

@@ -148,7 +148,7 @@ def never_filled(
     empty: Iterable[str], columns: Sequence[Column], unmapped: Iterable[str], alike: float = _ALIKE
 ) -> list[NeverFilledColumn]:
     """Return the empty columns, each with the most similar of the `unmapped` keys (paths that no column takes)."""
-    paths = {column.name: path_text(column.path or (column.name,)) for column in columns}
+    paths = {column.name: path_text(column.keys) for column in columns}
     return [
         NeverFilledColumn(name, _nearest(paths.get(name, f"$.{name}"), unmapped, alike)) for name in empty
     ]

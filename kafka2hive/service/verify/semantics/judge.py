@@ -62,7 +62,7 @@ class SchemaJudge:
                 or (is_json and kind in ("integer", "string"))
             ):
                 continue
-            paths = (column.path or (column.name,), *column.leeway.others)
+            paths = (column.keys, *column.leeway.others)
             if is_json and not self._of_debezium:
                 paths = tuple(path[1:] for path in paths if path[0] == "payload")
             if paths:

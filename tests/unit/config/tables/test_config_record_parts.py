@@ -101,6 +101,16 @@ def test_a_column_of_strings_may_take_any_json(format: str) -> None:
     assert [column.leeway.json for column in films(lines).columns] == ["text", "refuse", "text"]
 
 
+def test_a_column_of_strings_may_take_the_whole_value_or_key() -> None:
+    lines = (
+        "    key_format: json\n    columns:\n      a: {type: string, from: $, json: text}\n"
+        "      b: {type: string, from: $.b, json: canonical}\n      c: {type: string, key: $, json: text}\n"
+    )
+    columns = films(lines).columns
+    assert [(column.keys, column.is_whole) for column in columns[:2]] == [((), True), (("b",), False)]
+    assert (columns[2].path, columns[2].part, columns[2].is_whole) == ((), RecordPart.KEY, False)
+
+
 def test_numbers_may_be_in_quotes_and_empty_strings_null() -> None:
     lines = (
         "    columns:\n      a: {type: bigint, quoted: accept, empty: null}\n      b: {type: date, empty: 'null'}\n"
@@ -136,7 +146,22 @@ def test_numbers_may_be_in_quotes_and_empty_strings_null() -> None:
             "columns: {a: {type: 'array<string>', json: text}}",
             "is used only with a string; a is array<string>",
         ),
-        ("columns: {a: {type: string, json: canonical}}", "expected refuse or text"),
+        ("columns: {a: {type: string, json: sorted}}", "expected refuse, text or canonical"),
+        (
+            "columns: {a: {type: string, from: $}}",
+            "$ is the whole value, which only a string with json: text takes",
+        ),
+        ("columns: {a: {type: int, from: $, json: text}}", "json: is used only with a string; a is int"),
+        ("columns: {a: {type: string, from: [$.a, $], json: text}}", "$ alone is the whole record"),
+        ("columns: {a: {type: string, from: [$, $.a], json: text}}", "it needs no further paths"),
+        (
+            "source: debezium\n    columns: {a: {type: string, from: $, json: text}}",
+            "$ is not used with change logs",
+        ),
+        (
+            "key_format: json\n    columns: {a: {type: string, key: $}, b: int}",
+            "which needs key_format raw, or a string with json: text",
+        ),
         ("columns: {a: {type: string, header: h, json: text}, b: int}", "applies only to fields of values"),
         ("columns: {a: {type: string, key: $, json: text}, b: int}", "applies only to fields of values"),
         ("format: avro\n    columns: {a: {type: string, json: text}}", "applies only to fields of values"),

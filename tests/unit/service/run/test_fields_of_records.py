@@ -354,9 +354,10 @@ def test_values_of_earlier_rows_may_be_the_columns_default(watched: WatchedColum
 COLUMNS = (("id", "bigint"), ("props", "struct<a:int>"))
 
 
-def found(values: list[bytes], *, any_case: bool = False) -> UnmappedFields:
+def found(values: list[bytes], *, any_case: bool = False, more: tuple[Column, ...] = ()) -> UnmappedFields:
     """What a task makes of these records, which begin at offset 0 of t-1."""
-    settings = replace(table_settings("db.t", "json", COLUMNS), any_case=any_case)
+    settings = table_settings("db.t", "json", COLUMNS)
+    settings = replace(settings, any_case=any_case, columns=(*settings.columns, *more))
     log = FakeLog(dict(enumerate(values)), len(values))
     manifest, _ = run_task_of({("t", 1): log}, settings, [offsets("t", 1, 0, len(values))])
     assert manifest.failure is None, manifest.failure
@@ -524,3 +525,10 @@ def test_marks_of_a_change_log_are_counted_and_those_after_which_rows_are_gone_a
 
 def test_every_kind_that_decoders_count_has_its_words() -> None:
     assert WORDS.keys() == {DEFAULT, EMPTY, FRACTION, OTHER_JSON, QUOTED, UNAVAILABLE_VALUE, UNKNOWN_ENUM}
+
+
+def test_no_field_lacks_a_column_if_a_column_takes_the_whole_message() -> None:
+    whole = Column("doc", "string", leeway=Leeway(json="text"), is_whole=True)
+    values = [b'{"id":1,"x":2}']
+    assert len(found(values).fields) == 1
+    assert found(values, more=(whole,)).fields == ()
