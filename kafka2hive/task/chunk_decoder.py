@@ -24,7 +24,7 @@ from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Indices
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, without_rejections
-from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
+from kafka2hive.task.rows import beyond_record_times, rows_of_tombstones, value_spec, with_metadata
 
 LARGEST_VALUE = 64 * 1024 * 1024
 """Maximum size in bytes of a value that a decoder takes; a larger value becomes a dead letter."""
@@ -116,7 +116,7 @@ class ChunkDecoder:
         skipped = tombstones if self._table.tombstones is Tombstones.SKIP else NOWHERE
         batches = []
         if len(tombstones) > len(skipped):
-            nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
+            nulls = rows_of_tombstones(self._table, self._decoder.schema, len(tombstones))
             batches = [self._whole(nulls, chunk, tombstones, rejections)]
         for part, indices, refused in self._parts(values, chosen):
             rows, places, rejected, empty = self._decode(chunk, part, indices)

@@ -10,9 +10,11 @@ from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSett
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.config.keys.source import (
+    OPERATION,
     array_path,
     change_log_of,
     decimal_encoding,
+    flat_rows,
     marks_unavailable,
     placeholder_of,
     rows_form,
@@ -25,6 +27,8 @@ from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Indices
 from kafka2hive.task.write.bucket_times import record_wall_clock
 
+DELETION = "d"
+"""The letter of a deletion in OPERATION."""
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 
 Metadata = Sequence[tuple[MetadataColumn, str]]
@@ -67,6 +71,7 @@ def value_spec(
         array=array_path(table.rows),
         csv=table.csv,
         change_log=change_log_of(table.source),
+        flat=flat_rows(table.source),
         decimals=decimal_encoding(table.source),
         unavailable=UnavailableValues(
             marks_unavailable(table.source), placeholder_of(table.source), _needed_columns(table)
@@ -174,3 +179,12 @@ def beyond_record_times(
 def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:
     """Return `rows` rows of nulls, which is what tombstones write into the value columns."""
     return pa.RecordBatch.from_arrays([pa.nulls(rows, field.type) for field in values], schema=values)
+
+
+def rows_of_tombstones(table: TableSettings, values: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Return what `rows` tombstones write into the value columns: nulls, and in flat rows of Debezium the deletion."""
+    nulls = rows_of_nulls(values, rows)
+    if flat_rows(table.source) is None:
+        return nulls
+    at = values.get_field_index(OPERATION)
+    return nulls.set_column(at, values.field(at), pa.array([DELETION] * rows, pa.string()))

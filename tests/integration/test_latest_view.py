@@ -129,6 +129,80 @@ def test_the_view_of_the_newest_states_is_the_database(
     assert seen(hive, f"{table}_latest") == [(9, "after it", "4.00")]
 
 
+def flattened(change: bytes, **more: Any) -> bytes:
+    """The change as ExtractNewRecordState unwraps it, with `rewrite` and `add.fields: op,ts_ms,lsn`."""
+    document = json.loads(change)
+    envelope = document.get("payload", document)
+    is_deletion = envelope["op"] == "d"
+    fields = {"__deleted": str(is_deletion).lower(), "__op": envelope["op"], "__ts_ms": envelope["ts_ms"]}
+    row = envelope["before" if is_deletion else "after"]
+    flat_row = {**row, **fields, "__lsn": envelope["source"]["lsn"], **more}
+    payload = {key: value for key, value in flat_row.items() if value is not None}
+    return json.dumps(payload if envelope is document else {"schema": None, "payload": payload}).encode()
+
+
+@pytest.mark.timeout(3600)
+def test_the_view_of_flat_rows_is_the_database_by_positions_and_by_offsets(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    """One topic with positions and `rewrite`, of which some changes come again; one with tombstones instead of deletions."""
+    database, table, topic = Database(7), f"{hive_database}.customers", hive_database
+    flat_log = [None if change is None else flattened(change) for change in database.log]
+    kafka.create_topic(topic, 1)
+    again = [one for one in flat_log[:300] if one is not None]  # a connector after a crash
+    newest = change("c", 90_000, id=5_000, name="late", total="7.00")
+    quoted = flattened(newest, id="5000")
+    marks = [b'{"ts_ms": 5}', json.dumps({"status": "BEGIN", "id": "x"}).encode()]
+    produce(kafka.bootstrap, topic, [*flat_log, *again, quoted, *marks], 1)
+    kafka.create_topic(f"{topic}-bare", 1)
+    bare: list[bytes | None] = []
+    bare_keys: list[bytes] = []
+    for one, key in zip(database.log, database.keys, strict=True):
+        is_deletion = one is not None and b'"op": "d"' in one
+        if not is_deletion:  # the tombstone is all that comes of it
+            bare.append(None if one is None else flattened(one, __op=None, __lsn=None, id=None))
+            bare_keys.append(key)
+    produce(kafka.bootstrap, f"{topic}-bare", bare, 1, bare_keys)
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+    of_position = {"debezium": {"form": "flat", "position": True, "decimals": "text"}}
+    tombstones = customers(
+        f"{table}_bare",
+        f"{topic}-bare",
+        {"debezium": {"form": "flat", "decimals": "text"}},
+        columns=COLUMNS | {"id": {"type": "bigint", "key": "$.id"}},
+        key_format="json",
+        tombstones="write",
+        bucket={"time": "record"},
+    )
+
+    def dumped(**more: Any) -> Path:
+        entries = [customers(table, topic, of_position, dead_letter_share=1, **more), tombstones]
+        config = write_map(tmp_path, topic, kafka.bootstrap, uri, entries, hive=hive_section)
+        run = run_once(config)
+        assert run.code == 0, run.log[-3000:]
+        deep = command("verify", config, "--deep", "--json")
+        assert deep.code == 0, deep.out
+        return config
+
+    dumped()
+    for view in (f"{table}_latest", f"{table}_bare_latest"):
+        assert seen(hive, view) == state_of(database), view
+    letters = hive.query(f"select reason from {hive_database}.{topic}_dead_letters")
+    assert letters == [("json.type",)]
+    assert hive.query(f"select count(*) from {table}") == [(CHANGES + len(again),)]
+    operations = hive.query(f"select distinct `__op` from {table}_bare order by 1")
+    assert operations == [("d",), ("u",)]
+
+    config = dumped(columns=COLUMNS | {"id": {"type": "bigint", "quoted": "accept"}})
+    replayed = command("dead-letters replay", config, "--table", table, "--json")
+    assert replayed.code == 0, replayed.log
+    assert (replayed.document["letters"], replayed.document["written"]) == (1, 1)
+    assert seen(hive, f"{table}_latest") == [*state_of(database), (5_000, "late", "7.00")]
+    deep = command("verify", config, "--deep", "--json")
+    assert deep.code == 0, deep.out
+
+
 @pytest.mark.timeout(3600)
 def test_a_value_that_postgres_did_not_log_is_never_a_placeholder(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path

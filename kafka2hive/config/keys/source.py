@@ -228,6 +228,22 @@ class DebeziumKeys:
             otherwise="as each record's schema says",
         ),
     ] = None
+    form: Annotated[
+        Literal["envelope", "flat"],
+        Key(
+            "`flat`: rows that the connector's transformation `ExtractNewRecordState` has unwrapped, "
+            "[more](#flat-rows-of-debezium).",
+            more="Their fields `__op` and `__deleted` say what each change is.",
+        ),
+    ] = "envelope"
+    position: Annotated[
+        bool,
+        Key(
+            "With `form: flat`: every record has its position in the database's log (`add.fields`), "
+            "[more](#flat-rows-of-debezium).",
+            more="One without it is a dead letter. Without this key `__source_position` is NULL, and `latest` goes by offsets.",
+        ),
+    ] = False
     unavailable: Annotated[
         Literal["dead_letter", "mark"],
         Key(
@@ -303,6 +319,20 @@ def change_log_of(source: SourceKind) -> ChangeLog | None:
 def keeps_before(source: SourceKind) -> bool:
     """Return whether the table has the column BEFORE."""
     return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
+
+
+@dataclass(frozen=True, slots=True)
+class FlatRows:
+    """Debezium's rows without an envelope. `has_position`: every record has its position in the database's log."""
+
+    has_position: bool
+
+
+def flat_rows(source: SourceKind) -> FlatRows | None:
+    """Return the form of Debezium's rows if a transformation has unwrapped them, otherwise None."""
+    if not isinstance(source, ChangeLogKeys) or source.debezium is None or source.debezium.form != "flat":
+        return None
+    return FlatRows(source.debezium.position)
 
 
 def marks_unavailable(source: SourceKind) -> bool:

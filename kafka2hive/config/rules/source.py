@@ -5,8 +5,10 @@ from kafka2hive.config.keys.source import (
     BEFORE,
     ChangeLog,
     ChangeLogKeys,
+    Tombstones,
     change_log_of,
     decimal_encoding,
+    flat_rows,
     keeps_before,
     placeholder_bytes,
     placeholder_of,
@@ -53,6 +55,7 @@ def check_source(check: TableCheck) -> None:
     if log is ChangeLog.DEBEZIUM:
         _check_decimals(check, decimal_encoding(table.source))
         _check_placeholder(check, placeholder_of(table.source))
+        _check_form(check)
 
 
 def _check_decimals(check: TableCheck, encoding: str | None) -> None:
@@ -74,6 +77,44 @@ def _check_decimals(check: TableCheck, encoding: str | None) -> None:
                     " source: {debezium: {decimals: text}}, or declare them as string"
                 )
             check.add(check.path("columns", column.place), message)
+
+
+def _check_form(check: TableCheck) -> None:
+    """Check the keys that depend on whether Debezium's rows are flat."""
+    table, path = check.table, check.path("source", "debezium")
+    flat = flat_rows(table.source)
+    if flat is None:
+        if (
+            isinstance(table.source, ChangeLogKeys)
+            and table.source.debezium
+            and table.source.debezium.position
+        ):
+            check.add(
+                (*path, "position"), "is used only with form: flat; envelopes always have their position"
+            )
+        return
+    if keeps_before(table.source):
+        check.add(
+            (*path, "before"), "is not used with form: flat, whose records lack the row before the change"
+        )
+    if table.schema_evolution != "ignore":
+        check.add(
+            check.path("schema_evolution"),
+            "is not used with form: flat, whose schema has fields of the change among those of the row",
+        )
+    if table.tombstones is not Tombstones.WRITE:
+        return
+    if flat.has_position:
+        check.add(
+            (*path, "position"), "is not used with tombstones: write, because a tombstone has no position"
+        )
+    key = {name.lower() for name in (table.latest.key if table.latest is not None else ())}
+    for column in declared_columns(table) if table.columns else ():
+        if column.name.lower() in key and column.part is not RecordPart.KEY:
+            check.add(
+                check.path("columns", column.place),
+                f"a tombstone says only in its key which row is deleted: take {column.name} from there, key: $.{column.name}",
+            )
 
 
 def _check_placeholder(check: TableCheck, placeholder: str | None) -> None:

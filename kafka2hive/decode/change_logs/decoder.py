@@ -25,6 +25,7 @@ from kafka2hive.config.keys.source import (
 from kafka2hive.decode import make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
+from kafka2hive.decode.change_logs.flat import FlatDebeziumDecoder
 from kafka2hive.decode.change_logs.images import (
     ImageColumn,
     ImageRows,
@@ -34,6 +35,7 @@ from kafka2hive.decode.change_logs.images import (
     presence_columns,
 )
 from kafka2hive.decode.change_logs.marks import Marks
+from kafka2hive.decode.change_logs.positions import POSITION_FIELDS, debezium_position
 from kafka2hive.decode.change_logs.unavailable import UnavailableColumns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec, OpenDecoder
@@ -43,7 +45,6 @@ from kafka2hive.plugins import Decoded, Decoder, Reason
 
 PREFIXES: tuple[tuple[str, ...], ...] = ((), ("payload",))
 """Paths to the envelope: it is the record, or its payload (JSON converters with schemas.enable)."""
-_LSN_DIGITS, _ROW_DIGITS = 20, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,33 +65,6 @@ class Envelope:
     position_of: Callable[[Sequence[pa.Array]], pa.StringArray]
 
 
-def _padded(number: pa.Array, digits: int, missing: str | None = None) -> pa.StringArray:
-    text = number.cast(pa.string())
-    return pc.utf8_lpad(text if missing is None else pc.fill_null(text, missing), digits, "0")
-
-
-def _has_values(column: pa.Array) -> bool:
-    return bool(column.null_count < len(column))
-
-
-def _debezium_position(values: Sequence[pa.Array]) -> pa.StringArray:
-    """Return PostgreSQL's lsn, MySQL's file, pos and row, SQL Server's LSNs or Oracle's scn."""
-    lsn, file, pos, row, commit_lsn, change_lsn, serial, scn = values
-    # a batch is usually of one database; strings for all of them would take longer than decoding
-    positions: list[pa.StringArray] = []
-    if _has_values(lsn):
-        positions.append(_padded(lsn, _LSN_DIGITS))
-    if _has_values(file):
-        numbers = _padded(pos, _LSN_DIGITS), _padded(row, _ROW_DIGITS, "0")
-        positions.append(pc.binary_join_element_wise(file, *numbers, ":"))
-    if _has_values(commit_lsn):
-        numbers = pc.fill_null(change_lsn, ""), _padded(serial, _ROW_DIGITS, "0")
-        positions.append(pc.binary_join_element_wise(commit_lsn, *numbers, ":"))
-    if _has_values(scn):
-        positions.append(_padded(scn, _LSN_DIGITS))
-    return pc.coalesce(*positions) if positions else pa.nulls(len(lsn), pa.string())
-
-
 def _maxwell_position(values: Sequence[pa.Array]) -> pa.StringArray:
     return values[0]
 
@@ -108,17 +82,8 @@ ENVELOPES = {
         images=("after", "before"),
         time="ts_ms",
         time_ms=1,
-        position=(
-            (("source", "lsn"), "bigint"),
-            (("source", "file"), "string"),
-            (("source", "pos"), "bigint"),
-            (("source", "row"), "bigint"),
-            (("source", "commit_lsn"), "string"),
-            (("source", "change_lsn"), "string"),
-            (("source", "event_serial_no"), "decimal(20,0)"),  # a number, or a number as text
-            (("source", "scn"), "string"),
-        ),
-        position_of=_debezium_position,
+        position=tuple((("source", name), kind) for name, kind in POSITION_FIELDS.items()),
+        position_of=debezium_position,
     ),
     ChangeLog.MAXWELL: Envelope(
         operation="type",
@@ -161,6 +126,16 @@ def make(spec: DecoderSpec) -> Decoder:
     unavailable: UnavailableColumns | None = None
     if spec.change_log is ChangeLog.DEBEZIUM:
         unavailable = UnavailableColumns(spec.schema, spec.unavailable, spec.changes)
+        if spec.flat is not None:
+            return FlatDebeziumDecoder(
+                schema=spec.schema,
+                sources=sources,
+                open_decoder=of_format,
+                decimals=decimals,
+                marks=Marks(spec.change_log, spec),
+                unavailable=unavailable,
+                needs_position=spec.flat.has_position,
+            )
     return ChangeLogDecoder(
         log=spec.change_log,
         schema=spec.schema,

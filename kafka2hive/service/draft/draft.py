@@ -192,6 +192,7 @@ def draft_table(
         rows=recognition.rows,
         framing=recognition.framing,
         decimals=recognition.decimals,
+        options=recognition.options,
     )
     if table is not None and recognition.columns:
         draft = with_table(draft, table)

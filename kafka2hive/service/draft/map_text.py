@@ -42,7 +42,7 @@ class Draft:
 
     `kafka` has the properties as they were typed; `storage`, `hive` and `registry` are URIs. `table` may contain {topic}.
     `event` is the part of the table's `bucket` that names the event time. `delimiter`, `header` and `booleans` belong to
-    format csv, `decimals` to Debezium's envelopes. `path`, `location` and `file_format` come from a table in Hive.
+    format csv, `decimals` and `options` to Debezium. `path`, `location` and `file_format` come from a table in Hive.
     """
 
     topic: str
@@ -57,6 +57,7 @@ class Draft:
     delimiter: str = ","
     rows: str = "one"
     decimals: str = "text"
+    options: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     booleans: str = "words"
     framing: str = "id4"
@@ -94,8 +95,9 @@ class Draft:
         lines += [f"    encoding: {self.encoding}"] if self.encoding != "utf-8" else []
         lines += self._csv()
         lines += [f"    rows: {self.rows}"] if self.rows != "one" else []
-        if self.decimals == "base64":
-            lines += [f"    source: {{{self.source}: {{decimals: base64}}}}"]
+        options = [*self.options, *(["decimals: base64"] if self.decimals == "base64" else [])]
+        if options:
+            lines += [f"    source: {{{self.source}: {{{', '.join(options)}}}}}"]
         elif self.source != "events":
             lines += [f"    source: {self.source}"]
         lines += ["    columns:", *map(_column, self.columns)] if self.columns else []

@@ -38,6 +38,7 @@ from kafka2hive.service.draft.documents import (
     several_per_value,
 )
 from kafka2hive.service.draft.enclosed_rows import array_key, enclosed_rows, rows_text
+from kafka2hive.service.draft.flat_records import OF_CHANGE, FlatRecords, flat_records
 from kafka2hive.service.draft.map_text import DraftColumn
 
 
@@ -45,7 +46,7 @@ from kafka2hive.service.draft.map_text import DraftColumn
 class Recognition:
     """What the map must say of a table that reads the values; without columns they are raw.
 
-    `delimiter` and `header` belong to CSV, `decimals` to Debezium's envelopes.
+    `delimiter` and `header` belong to CSV, `decimals` and `options` to Debezium's envelopes and flat rows.
     """
 
     format: str
@@ -55,6 +56,7 @@ class Recognition:
     delimiter: str = ","
     rows: str = "one"
     decimals: str = "text"
+    options: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     framing: Framing = "id4"
 
@@ -168,6 +170,8 @@ def _of_documents(format: str, documents: Documents) -> Recognition:
             if log is ChangeLog.DEBEZIUM and 2 * len(schemas) > len(messages):
                 return _of_connect(format, log.value, ConnectColumns(schemas, rows), rows)
             return _of_rows(format, log.value, rows)
+    if 2 * len(flat := flat_records(objects)) > len(_without_marks(ChangeLog.DEBEZIUM, objects)):
+        return _of_flat(format, flat)
     schemas = [fields for fields in map(payload_fields, objects) if fields]
     rows = [row for document in objects if isinstance(row := document.get(PAYLOAD), dict)]
     if 2 * len(schemas) > len(objects) and 2 * len(rows) > len(objects):
@@ -183,6 +187,23 @@ def _of_events(format: str, objects: Sequence[dict[str, Any]]) -> Recognition:
         note = f"each record has one array of objects: rows: {rows_text(key)} makes a row of each element"
         return replace(recognition, notes=(*recognition.notes, note))
     return Recognition(format, "events", enclosed.columns, enclosed.notes, rows=enclosed.rows)
+
+
+def _of_flat(format: str, records: FlatRecords) -> Recognition:
+    """Draft columns of Debezium's flat rows, without the fields of the change."""
+    if 2 * len(records.schemas) > len(records.rows):
+        recognition = _of_connect(
+            format, "debezium", ConnectColumns(records.schemas, records.rows), records.rows
+        )
+    else:
+        recognition = _of_rows(format, "debezium", records.rows)
+    columns = tuple(column for column in recognition.columns if column.keys[0] not in OF_CHANGE)
+    has_position = records.have_positions
+    options = ("form: flat", *(("position: true",) if has_position else ()))
+    note = "rows that ExtractNewRecordState has unwrapped: form: flat"
+    if not has_position:
+        note += "; without a position such as __lsn in every record, latest goes by offsets"
+    return replace(recognition, columns=columns, options=options, notes=(note, *recognition.notes))
 
 
 def _without_marks(log: ChangeLog, objects: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import ChangeLog, Column, ServiceMap
-from kafka2hive.config.keys.source import ArrayRows
+from kafka2hive.config.keys.source import ArrayRows, ChangeLogKeys, DebeziumKeys
 from kafka2hive.config.load import load_text
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription, TableKind
@@ -607,6 +607,34 @@ def test_messages_of_several_rows_are_recognised_where_more_of_them_fit_so() -> 
     text, service = _drafted(*values)
     assert (service.tables[0].format, service.tables[0].rows) == ("csv", "lines"), text
     assert "3 decode to 5 rows" in text and len(service.tables[0].columns) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "source"),
+    [
+        ({"__op": "c", "__lsn": 5}, DebeziumKeys(form="flat", position=True)),
+        ({"__deleted": "false", "__source_ts_ms": 5}, DebeziumKeys(form="flat")),
+    ],
+)
+def test_rows_that_debezium_has_unwrapped_are_recognised(more: dict[str, Any], source: DebeziumKeys) -> None:
+    rows = [{"id": n, "name": "a", **more} for n in range(3)]
+    text, service = _drafted(*rows, {"ts_ms": 5})
+    table = service.tables[0]
+    assert table.source == ChangeLogKeys(debezium=source)
+    own = ["id", "name", *(["__source_ts_ms"] if source.position is False else [])]
+    assert [c.name for c in table.columns] == [*own, "__op", "__ts_ms", "__source_position"]
+    assert "unwrapped: form: flat" in text and ("goes by offsets" in text) is not source.position
+    assert "3 decode\n" in text and "dead letter" not in text
+
+
+def test_unwrapped_rows_beside_their_schema_have_its_types() -> None:
+    fields = [{"field": "id", "type": "int32"}, {"field": "__deleted", "type": "string"}]
+    record = {"schema": {"type": "struct", "fields": fields}, "payload": {"id": 1, "__deleted": "true"}}
+    _, service = _drafted(record)
+    assert [(c.name, c.type, c.path) for c in service.tables[0].columns][:2] == [
+        ("id", "int", ()),
+        ("__op", "string", ()),
+    ]
 
 
 def test_an_array_of_objects_within_an_object_is_drafted_as_rows() -> None:

@@ -16,6 +16,7 @@ from kafka2hive.config.keys import (
     TableSettings,
     Tombstones,
 )
+from kafka2hive.config.keys.source import ChangeLogKeys, DebeziumKeys
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.service.verify.row_comparison import compare_as_multisets
@@ -271,3 +272,13 @@ def test_verify_deep_judges_the_columns_of_key_and_headers(spoilt: dict[str, Any
     log = FakeLog(dict.fromkeys(keys, b"{}"), 2, keys=keys, headers=headers)
     other = replayed(replace(log, **spoilt))
     assert len(compare_as_multisets(replayed(log).data.whole(), other.data.whole())) == differences
+
+
+def test_a_tombstone_among_flat_rows_of_debezium_is_a_deletion() -> None:
+    log = FakeLog({0: b'{"n":1,"__op":"c"}', 1: None}, 2, keys={0: b'{"id": 7}', 1: b'{"id": 7}'})
+    settings = table(tombstones=Tombstones.WRITE)
+    change = [Column("__op", "string"), Column("__ts_ms", "bigint"), Column("__source_position", "string")]
+    flat = ChangeLogKeys(debezium=DebeziumKeys(form="flat"))
+    rows, letters = outcome(log, replace(settings, columns=(*settings.columns, *change), source=flat))
+    assert letters == {}
+    assert [(row["id"], row["n"], row["__op"]) for row in rows.values()] == [(7, 1, "c"), (7, None, "d")]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import ChangeLog, TableSettings
 from kafka2hive.config.keys.columns import RecordPart
-from kafka2hive.config.keys.source import change_log_of
+from kafka2hive.config.keys.source import change_log_of, flat_rows
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.service.verify.semantics.framing import FramedRecords, SchemaById
@@ -44,6 +44,7 @@ class SchemaJudge:
         self._any_case = table.any_case
         log = change_log_of(table.source)
         self._of_debezium = log is ChangeLog.DEBEZIUM
+        self._has_envelope = self._of_debezium and flat_rows(table.source) is None
         self.records: RecordFormat = JsonRecords()
         is_judged = table.format in _JSON
         if table.format in _FRAMED and schemas is not None:
@@ -82,7 +83,7 @@ class SchemaJudge:
         """
         try:
             record = self.records.read(message)
-            if self._of_debezium:
+            if self._has_envelope:
                 operation = record.members().get("op")
                 image = "before" if operation is not None and operation.value == "d" else "after"
                 record = self._member(record, image)

@@ -5,8 +5,10 @@ import pytest
 from kafka2hive.config.keys import StartKind
 from kafka2hive.config.keys.source import (
     ChangeLog,
+    FlatRows,
     change_log_of,
     decimal_encoding,
+    flat_rows,
     marks_unavailable,
     placeholder_bytes,
     placeholder_of,
@@ -99,6 +101,18 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
         ("    source: debezim\n" + COLUMNS, "debezium"),
         ("    source: {debezium: {befor: true}}\n" + COLUMNS, "before"),
         ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "is repeated"),
+        ("    source: {debezium: {form: flat, before: true}}\n" + COLUMNS, "lack the row before the change"),
+        ("    source: {debezium: {position: true}}\n" + COLUMNS, "is used only with form: flat"),
+        (
+            "    source: {debezium: {form: flat}}\n    schema_evolution: add\n" + COLUMNS,
+            "has fields of the change among those of the row",
+        ),
+        (
+            "    source: {debezium: {form: flat, position: true}}\n    tombstones: write\n"
+            "    bucket: {time: record}\n" + COLUMNS,
+            "a tombstone has no position",
+        ),
+        ("    source: {debezium: {form: plain}}\n" + COLUMNS, "envelope or flat"),
         (
             "    source: {debezium: {before: true}}\n    columns: {id: {type: bigint, from: $.x}}\n",
             "which therefore must not have from, unit, fraction",
@@ -108,6 +122,29 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
 def test_contradictions_are_reported(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(FILMS + lines)))
     assert message in text
+
+
+def test_flat_rows_have_the_columns_of_envelopes() -> None:
+    plain, with_position = (
+        films(f"    source: {{debezium: {{form: flat{more}}}}}\n{COLUMNS}")
+        for more in ("", ", position: true")
+    )
+    assert [(c.name, c.type) for c in plain.columns] == [("id", "bigint"), ("name", "string"), *ADDED]
+    assert (flat_rows(plain.source), flat_rows(with_position.source)) == (FlatRows(False), FlatRows(True))
+    assert flat_rows("debezium") is None and change_log_of(plain.source) is ChangeLog.DEBEZIUM
+
+
+@pytest.mark.parametrize("key", ["$.id", None])
+def test_a_view_that_tombstones_delete_from_takes_its_key_from_the_records_key(key: str | None) -> None:
+    source = "    source: {debezium: {form: flat}}\n    tombstones: write\n    bucket: {time: record}\n"
+    columns = f"    columns: {{id: {{type: bigint, {'key' if key else 'from'}: $.id}}, name: string}}\n"
+    key_format = "    key_format: json\n" if key else ""
+    lines = f"{source}{columns}{key_format}{PLACES}    latest: {{key: [ID]}}\n"
+    if key:
+        assert films(lines).latest is not None
+    else:
+        (problem,) = problems_of(HEAD + FILMS + lines)
+        assert "a tombstone says only in its key which row is deleted: take id from there" in problem
 
 
 PLACES = "    metadata: [partition, offset]\n"

@@ -12,6 +12,7 @@ import pytest
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.source import ChangeLogKeys, DebeziumKeys
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.plugins import Reason
 from kafka2hive.service.verify.semantics.judge import SchemaJudge, contradiction
@@ -49,6 +50,18 @@ def decoded(settings: TableSettings, message: bytes) -> Any:
     """Return the column's value, or the reason against the message."""
     (found,) = row_outcomes(make_decoder(value_spec(settings, None, Changes())), [message])
     return found if isinstance(found, Reason) else found[0]
+
+
+@pytest.mark.parametrize("fields", [{"__op": "c"}, {"__deleted": "true"}])
+def test_flat_rows_of_debezium_are_judged_where_they_are(fields: dict[str, Any]) -> None:
+    flat = ChangeLogKeys(debezium=DebeziumKeys(form="flat"))
+    settings = replace(table("timestamp", "ms", "UTC", "debezium"), source=flat)
+    schema = {"type": "struct", "fields": [{**STAMP, "field": "v"}]}
+    message = orjson.dumps({"schema": schema, "payload": {"v": 1_000, **fields}})
+    value = decoded(settings, message)
+    assert value == datetime(1970, 1, 1, 0, 0, 1)
+    assert told_of(settings, message, {"v": value}) == ""
+    assert "schema makes it" in told_of(settings, message, {"v": datetime(1970, 1, 2)})
 
 
 def told_of(settings: TableSettings, message: bytes, row: dict[str, Any]) -> str:
