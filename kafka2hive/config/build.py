@@ -209,6 +209,7 @@ def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
             part=c.part,
             leeway=c.full_leeway,
             is_whole=c.part is RecordPart.VALUE and c.is_whole,
+            mask=c.mask,
         )
         for c in declared
     )

@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
 from kafka2hive.config.keys import DeadLetterOptions, ServiceMap
 from kafka2hive.config.rules.columns import check_record_parts
+from kafka2hive.config.rules.masks import check_masks
 from kafka2hive.config.rules.registry import check_registry, check_registry_is_used, check_schemas
 from kafka2hive.config.rules.service import check_service
 from kafka2hive.config.rules.table import check_table
@@ -88,6 +89,7 @@ def _check_tables(sections: MapSections, problems: Problems) -> None:
         check_record_parts(check.before_sql(), sections.has_registry)
     if sections.keys is not None:
         check_registry_is_used(sections, tables, problems)
+        check_masks(sections, tables, problems)
     if not (sections.storage and sections.service and sections.dead_letters and 0 in sections.tables):
         return
     storage = storage_options(sections.storage)

@@ -13,6 +13,7 @@ from kafka2hive.config.file_formats import FILE_FORMATS
 from kafka2hive.config.keys import KerberosOptions, ServiceMap, StorageOptions
 from kafka2hive.config.keys.hdfs_client import AUTHENTICATION, TRANSFER_PROTECTION, NewFiles
 from kafka2hive.config.keys.librdkafka import has_gssapi, uses_gssapi
+from kafka2hive.config.mask_keys import read_mask_keys
 from kafka2hive.config.native_library import LIBRARY, avro_needs_library
 from kafka2hive.model.errors import ConfigError
 
@@ -43,6 +44,7 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
         raise gssapi_missing()
     if library is None and any(FILE_FORMATS[rule.writer.format].needs_library for rule in service_map.tables):
         raise avro_needs_library()
+    read_mask_keys(service_map)
 
 
 def check_keytabs(service_map: ServiceMap) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import LetterTimestamps, RegistryOptions, StorageOptions, TableSettings
+from kafka2hive.config.keys.masks import LetterPayload
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, RangeAccounting, TopicPartition
@@ -70,6 +71,8 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Clie
             counts_by_range[account.range].check(account)
 
 
+LETTERS_WITHOUT_BYTES = "replay.no_payload"
+"""The code of letters that a replay leaves because they do not hold their records."""
 LETTERS_MISSING, LETTERS_DAMAGED = "replay.missing", "replay.damaged"
 """The codes of a manifest's failure if a dead-letter file is gone, or differs from the committed file."""
 
@@ -204,6 +207,7 @@ class TableManifest:
     - `changed`: how many values the map's leeway changed, by kind.
     - `is_compiled`: whether the worker has the compiled decoder.
     - `chosen`: how many letters a replay decoded again.
+    - `without_bytes`: how many more it would have, but they do not hold their records (`dead_letters.payload`).
     """
 
     table: str
@@ -223,11 +227,15 @@ class TableManifest:
     changed: tuple[tuple[str, int], ...] = ()
     is_compiled: bool = True
     chosen: int = 0
+    without_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """The settings in every task's closure: client settings with secrets, limits (bytes, counts), all tables by name."""
+    """The settings in every task's closure: client settings with secrets, limits (bytes, counts), all tables by name.
+
+    `mask_keys` are the keys of `mask: hmac`, the one that masks first.
+    """
 
     kafka: tuple[tuple[str, str], ...] = field(repr=False)
     storage: StorageOptions = field(repr=False)
@@ -238,6 +246,8 @@ class TaskSettings:
     open_files: int
     memory_bytes: int
     dead_letter_timestamps: LetterTimestamps | None = None
+    dead_letter_payload: LetterPayload = "keep"
+    mask_keys: tuple[bytes, ...] = field(default=(), repr=False)
     registry: RegistryOptions | None = field(default=None, repr=False)
     stall_seconds: float = 300.0
 

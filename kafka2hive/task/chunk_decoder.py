@@ -22,6 +22,7 @@ from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Indices
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
+from kafka2hive.task.masks import Masks, masks_of
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, without_rejections
 from kafka2hive.task.rows import beyond_record_times, rows_of_tombstones, value_spec, with_metadata
@@ -50,6 +51,11 @@ class DecodedChunk:
     skipped: Indices
     without_rows: Indices
 
+    def masked(self, masks: Masks) -> "DecodedChunk":
+        """Return the same with masked rows and reasons."""
+        batches = [(masks.rows(rows), places) for rows, places in self.batches]
+        return replace(self, batches=batches, rejections=list(map(masks.rejections, self.rejections)))
+
 
 def _make_decoder(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
@@ -77,9 +83,11 @@ class ChunkDecoder:
         table: TableSettings,
         writers: WriterSchemas | WriterSchema | None = None,
         key_writers: WriterSchemas | None = None,
+        mask_keys: Sequence[bytes] = (),
     ) -> None:
-        """Raise TableError if the table's format cannot fill its columns."""
+        """Raise TableError if the table's format cannot fill its columns. `mask_keys` are those of `mask: hmac`."""
         self._table = table
+        self._masks = masks_of(table, mask_keys)
         # a decoder with writer schemas is not cached: the schemas may differ between tasks
         is_plain = writers is None and key_writers is None
         self._decoder, self._key_and_header_columns, self._changes = (
@@ -103,10 +111,15 @@ class ChunkDecoder:
         self._wants_headers = in_metadata or self._key_and_header_columns.wants_headers or self._joins_headers
 
     def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
-        """Yield the decoded chunk: as a whole, or, if messages may hold several rows, in parts that bound the rows in memory.
+        """Return the decoded chunk: as a whole, or, if messages may hold several rows, in parts that bound the rows in memory.
 
         Raises TableError if a writer schema cannot be fetched. No content of a message makes it raise.
         """
+        parts = self._unmasked(chunk)
+        return parts if self._masks is None else (part.masked(self._masks) for part in parts)
+
+    def _unmasked(self, chunk: Chunk) -> Iterator[DecodedChunk]:
+        """Yield as `decode` the chunk before its masks."""
         if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
             reason = Reason("decode.oversized", f"{chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed")
             yield DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE, NOWHERE)

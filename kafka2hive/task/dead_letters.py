@@ -20,6 +20,7 @@ from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Headers, Indices
+from kafka2hive.task.letter_payload import payload_of, with_payload
 from kafka2hive.task.part import TablePart, TaskEnvironment
 from kafka2hive.task.rows import metadata_column
 from kafka2hive.task.write.bucket_split import RowSources
@@ -39,6 +40,7 @@ class DeadLetterFiles:
         self._paths = (dead_letter_path(part.task.table, part.task.planned_at_ms),)
         self._sources = RowSources(part.ranges)
         self._reasons = Reasons()
+        self._payload = payload_of(part.table, environment.settings.dead_letter_payload)
 
     def add(self, chunk: Chunk, indices: Indices, reasons: Sequence[Reason]) -> None:
         """Add the messages at `indices`, with a reason for each."""
@@ -47,7 +49,8 @@ class DeadLetterFiles:
 
     def keep(self, chunk: Chunk, indices: Indices, reasons: Sequence[Reason]) -> None:
         """Add letters that were not decoded: their reasons are not counted."""
-        letters = dead_letter_rows(chunk, indices, reasons, self._epoch)
+        whole = dead_letter_rows(chunk, indices, reasons, self._epoch)
+        letters = with_payload(whole, self._payload)
         bucket = np.zeros(len(letters), np.int32)
         self.sink.add(letters, bucket, self._paths, self._sources.ids_of_rows(chunk, indices))
 

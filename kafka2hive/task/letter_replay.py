@@ -36,6 +36,7 @@ from kafka2hive.task.dead_letters import StoredLetters, letter_chunks
 from kafka2hive.task.failures import TableErrors, needs_spark
 from kafka2hive.task.fetch.consumer import process_consumer
 from kafka2hive.task.fetch.fetch import CHUNK_BYTES
+from kafka2hive.task.letter_payload import lacking
 from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
 from kafka2hive.task.table import TableRun
 from kafka2hive.task.write.destination import OpenSink, passing_sinks
@@ -136,12 +137,14 @@ def _replay_file(
         process_consumer, part.settings.kafka
     )  # required by the environment; a replay never calls it
     environment = task_environment(part.settings, files, consumer, progress, other_sink=open_sink)
-    counts, chosen = dict.fromkeys(part.ranges, 0), 0
+    counts, chosen, without_bytes = dict.fromkeys(part.ranges, 0), 0, 0
     with TableErrors() as errors:
         run = TableRun(part, environment)
         try:
             for rows in stored_letters(reader):
-                mask = _chosen_letters(part, file, rows)
+                wanted = _chosen_letters(part, file, rows)
+                mask = pc.and_(wanted, pa.array(~lacking(rows["headers"].combine_chunks())))
+                without_bytes += (pc.sum(wanted).as_py() or 0) - (pc.sum(mask).as_py() or 0)
                 chosen += pc.sum(mask).as_py() or 0
                 for chunk in letter_chunks(part.task.table, rows.filter(mask), part.ranges, CHUNK_BYTES):
                     counts[chunk.segments[0].range] += len(chunk)
@@ -153,7 +156,7 @@ def _replay_file(
                     assert isinstance(chunk.records, StoredLetters)
                     run.keep(chunk, chunk.records.reasons())
             run.complete([_counts_of_letters(source, count) for source, count in counts.items()])
-            manifest = replace(run.manifest(), chosen=chosen)
+            manifest = replace(run.manifest(), chosen=chosen, without_bytes=without_bytes)
         except BaseException:
             run.abandon()
             raise

@@ -135,7 +135,7 @@ class TaskEnvironment:
         """Return the decoder of the table's chunks. Raises TableError if its format cannot fill its columns."""
         value_writers = writers_of(table, self.settings, self.files, keeps=self.writes_files)
         key_writers = key_writers_of(table, self.settings, self.files, keeps=self.writes_files)
-        return ChunkDecoder(table, value_writers, key_writers)
+        return ChunkDecoder(table, value_writers, key_writers, self.settings.mask_keys)
 
     def close(self) -> None:
         self.limits.closer.stop()

@@ -137,6 +137,8 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, indices: In
             return record_wall_clock(chunk.timestamps(indices), zone)
         case MetadataColumn.ORDINAL:
             return _ordinals(len(chunk), indices)
+        case MetadataColumn.MASK_KEY:  # the masks fill it
+            return pa.nulls(len(chunk) if indices is None else len(indices), pa.string())
 
 
 def _ordinals(messages: int, indices: Indices | None) -> pa.Int32Array:

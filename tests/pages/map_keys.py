@@ -27,6 +27,7 @@ from kafka2hive.config.keys.declaration import (
     further_keys,
     marks,
 )
+from kafka2hive.config.keys.masks import MaskKeyFile, PartialMask
 from kafka2hive.config.keys.service import (
     DeadLetterOptions,
     Limits,
@@ -64,6 +65,8 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "lineage": (LineageOptions, None),
     "table": (TableKeys, TableOptions),
     "column": (NamedColumnKeys, None),
+    "partial": (PartialMask, None),
+    "mask_keys": (MaskKeyFile, None),
     "table options": (TableOptions, None),
     "csv": (CsvOptions, None),
     "change log": (ChangeLogKeys, None),

@@ -11,6 +11,7 @@ from kafka2hive.cli.terminal.document import Document, document
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import counted, size, with_local_times
+from kafka2hive.plan.contract import LETTERS_WITHOUT_BYTES
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterPage
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Scre
         parts.append(
             f"{counted(result.unchanged_letters, 'dead letter')} of {files} fail again and stay where they are"
         )
+    if result.without_bytes:
+        letters = counted(result.without_bytes, "dead letter")
+        why = "do not hold their records (dead_letters.payload), and stay as they are"
+        parts.append(Text(f"[{LETTERS_WITHOUT_BYTES}] {letters} {why}"))
     for refusal in result.refusals:
         example = f"{refusal.topic_partition}@{refusal.offset}: {refusal.detail}"
         parts.append(Text(f"  {refusal.count:,} {refusal.code}, e.g. {example}"))
@@ -177,6 +182,7 @@ def replay_document(service: str, request: "ReplayRequest", result: "ReplayResul
         again=account.dead_lettered,
         unchanged_files=result.unchanged,
         unchanged_letters=result.unchanged_letters,
+        without_payload=result.without_bytes,
         refusals=refusals,
         epochs=result.epochs,
         unregistered=result.unregistered,

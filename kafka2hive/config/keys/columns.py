@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.declaration import Key, PropertyText
+from kafka2hive.config.keys.masks import Mask, MaskKeys
 
 
 class RecordPart(Enum):
@@ -60,6 +61,7 @@ class Column:
     `path` holds the keys that lead to the value in the record's `part`; empty means the column's name in the value (if
     `is_whole`: the whole value), or the whole key. For a header it is the header's name.
     With a `unit` (`d`, `s`, `ms`, `us`, `ns`) the value is a number that counts from 1970 UTC.
+    `mask`: what the column has instead of the value.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Column:
     part: RecordPart = RecordPart.VALUE
     leeway: Leeway = STRICT
     is_whole: bool = False
+    mask: Mask | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -174,6 +177,16 @@ class ColumnKeys:
             written="string, number or boolean",
         ),
     ] = None
+    mask: Annotated[
+        Literal["hash", "hmac", "drop"] | MaskKeys | None,
+        Key(
+            "What the column has [instead of the value](#masks).",
+            more="`hash`: SHA-256 of the text; `hmac`: the same with a secret key (`mask_keys`); `{partial: {last: 4}}`: "
+            "its last characters; `drop`: NULL.",
+            written="`hash`, `hmac`, `drop`, or [section](#masks)",
+            example="{partial: {last: 4}}",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +210,7 @@ class MetadataColumn(Enum):
     KEY = "key"
     HEADERS = "headers"
     ORDINAL = "ordinal"
+    MASK_KEY = "mask_key"
 
 
 METADATA_TYPES = {
@@ -207,5 +221,6 @@ METADATA_TYPES = {
     MetadataColumn.KEY: "binary",
     MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
     MetadataColumn.ORDINAL: "int",
+    MetadataColumn.MASK_KEY: "string",
 }
 """The Hive types of metadata columns."""

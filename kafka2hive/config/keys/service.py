@@ -13,6 +13,7 @@ from kafka2hive.config.keys.connections import (
     Text,
 )
 from kafka2hive.config.keys.declaration import UNSET, Duration, Key, Properties, Size
+from kafka2hive.config.keys.masks import LetterPayload, MaskKeyFile
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.keys.writer import LetterTimestamps
@@ -126,6 +127,15 @@ class DeadLetterOptions:
             otherwise="`int96` if the table's `writer` has it, otherwise `micros`",
         ),
     ] = None
+    payload: Annotated[
+        LetterPayload | None,
+        Key(
+            "What letters of tables with [masks](columns.md#masks) hold of the record's key, value and headers.",
+            more="`keep`: all bytes, also the plain values; `hash`: SHA-256 of each; `drop`: nothing. Only letters with all "
+            "bytes can be replayed.",
+            otherwise="required with masks",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +229,14 @@ class ServiceKeys:
         DeadLetterOptions,
         Key("The service's dead-letter table, [more](#dead_letters).", example="{table: etl.dead_letters}"),
     ] = DeadLetterOptions(UNSET, UNSET)
+    mask_keys: Annotated[
+        tuple[MaskKeyFile, ...],
+        Key(
+            "Files with the keys of [`mask: hmac`](columns.md#masks): the first masks, the others are earlier ones.",
+            written="list of sections",
+            example="[{file: /etc/kafka2hive/mask.key, fingerprint: k1a2b3c4d}]",
+        ),
+    ] = ()
     metrics: Annotated[Metrics, Key("Prometheus endpoint, [more](#metrics).", example="{port: 9108}")] = (
         Metrics()
     )

@@ -183,10 +183,11 @@ def _around_sql(check: TableCheck) -> tuple[TableCheck, TableCheck]:
     before = check.before_sql()
     after = replace(check, table=after_sql(table))
     for column in declared_columns(after.table):
-        if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
+        is_decoded = column.path is not None or column.unit is not None or column.mask is not None
+        if is_decoded or column.part is not RecordPart.VALUE:
             check.add(
                 check.path("columns", column.place),
-                "sql fills this column: move from, header, key and unit to records",
+                "sql fills this column: move from, header, key, unit and mask to records",
             )
     check_metadata(before)
     return before, after

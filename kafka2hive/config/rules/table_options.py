@@ -10,6 +10,7 @@ from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
 from kafka2hive.config.keys.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
 from kafka2hive.config.keys.declaration import UNSET, declared_keys
 from kafka2hive.config.keys.json_path import parse_json_path
+from kafka2hive.config.keys.masks import Mask, mask_of
 from kafka2hive.config.keys.source import (
     BEFORE,
     CHANGE_COLUMNS,
@@ -67,6 +68,7 @@ class DeclaredColumn:
     part: RecordPart = RecordPart.VALUE
     leeway: Leeway = STRICT
     other_paths: tuple[str, ...] = ()
+    mask: Mask | None = None
 
     @property
     def full_leeway(self) -> Leeway:
@@ -154,6 +156,7 @@ def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredC
             empty=keys.empty or "null",
         ),
         other_paths=other_paths,
+        mask=mask_of(keys.mask),
     )
 
 

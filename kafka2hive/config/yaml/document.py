@@ -319,6 +319,7 @@ def _names_file(path: Path, value: str) -> bool:
     return (
         path in _LOCAL_FILES
         or (path[:1] == ("kafka",) and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
+        or (path[:1] == ("mask_keys",) and path[-1:] == ("file",))
         or (path[-1:] == ("udfs",) and path[0] == "tables" and value.endswith(".py"))
     )
 

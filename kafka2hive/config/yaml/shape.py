@@ -23,6 +23,7 @@ from kafka2hive.config.keys.declaration import (
     key_names,
     marks,
 )
+from kafka2hive.config.keys.masks import MaskKeyFile
 from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, MapKeys, SparkOptions
 from kafka2hive.config.keys.source import ChangeLogKeys
 from kafka2hive.config.keys.table import TableKeys, TableOptions
@@ -290,6 +291,7 @@ class MapSections:
     lineage: LineageOptions | None
     spark: SparkOptions | None
     dead_letters: DeadLetterOptions | None
+    mask_keys: tuple[MaskKeyFile, ...] | None
     defaults: TableOptions | None
     tables: dict[int, TableKeys]
     keys: MapKeys | None
@@ -317,6 +319,7 @@ def read_map(data: object, problems: Problems) -> MapSections | None:
         lineage=sections["lineage"],
         spark=sections["spark"],
         dead_letters=sections["dead_letters"],
+        mask_keys=sections["mask_keys"],
         defaults=sections["defaults"],
         tables=shape.tables,
         keys=None if FAULTY in fields.values() else MapKeys(**fields),

@@ -12,6 +12,7 @@ from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PART
 from kafka2hive.config.keys import Column, ServiceMap, TableRule, TableSettings
 from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.source import ChangeLog, change_log_of
+from kafka2hive.config.mask_keys import read_mask_keys
 from kafka2hive.hive.check import alter_statements, alterations, check_table, check_types
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.latest_view import LatestView, marked_columns
@@ -337,7 +338,10 @@ class MapTables:
 
 
 def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> TaskSettings:
-    """Return the settings for tasks. `tables` is not copied, so a table that is added later reaches the next epoch's tasks."""
+    """Return the settings for tasks. `tables` is not copied, so a table that is added later reaches the next epoch's tasks.
+
+    Raises ConfigError (the key of a mask).
+    """
     return TaskSettings(
         kafka=service_map.kafka.properties,
         storage=service_map.storage,
@@ -348,6 +352,8 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
         file_bytes=service_map.limits.file_bytes,
         open_files=service_map.limits.open_files,
         memory_bytes=service_map.limits.task_memory_bytes,
+        dead_letter_payload=service_map.dead_letters.payload or "keep",
+        mask_keys=read_mask_keys(service_map),
         registry=service_map.registry,
         stall_seconds=STALL_SECONDS,
     )

@@ -71,6 +71,7 @@ class ReplayResult:
 
     - `files`, `account`: the number of files that are replaced, and the account of their letters.
     - `unchanged`, `unchanged_letters`: files whose chosen letters all fail again, and the number of these letters.
+    - `without_bytes`: chosen letters that stay because they do not hold their records (`dead_letters.payload`).
     - `refusals`: the reasons of letters that fail again, the most frequent first.
     - `not_read`: files that could not be read, each with the reason; `not_read_files` counts all of them.
     - `order`: the ledger's line about the order, if a live run did the replay; then `epochs` and `refusals` are unknown.
@@ -80,6 +81,7 @@ class ReplayResult:
     files: int = 0
     unchanged: int = 0
     unchanged_letters: int = 0
+    without_bytes: int = 0
     epochs: list[int] = field(default_factory=list)
     unregistered: int = 0
     manifests: list[TableManifest] = field(default_factory=list)
@@ -134,6 +136,7 @@ def result_of_order(record: RecordedOrder) -> ReplayResult:
         files=counts.files,
         unchanged=counts.unchanged,
         unchanged_letters=counts.unchanged_letters,
+        without_bytes=counts.without_bytes,
         not_read=list(counts.not_read),
         not_read_files=counts.not_read_files,
         order=record,
@@ -226,6 +229,7 @@ class _HiveComparison:
 
 def _note_untouched(result: ReplayResult, untouched: UntouchedFiles) -> None:
     result.unchanged, result.unchanged_letters = untouched.files, untouched.letters
+    result.without_bytes = untouched.without_bytes
     result.not_read, result.not_read_files = untouched.not_read, len(untouched.not_read)
 
 

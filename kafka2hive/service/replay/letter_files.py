@@ -106,12 +106,14 @@ def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
 class UntouchedFiles:
     """The files that a replay leaves unchanged.
 
-    `files` counts the files whose chosen letters all fail again, `letters` those letters. `not_read` has the paths of files
-    that cannot be read, and the reasons.
+    `files` counts the files whose chosen letters all fail again, `letters` those letters. `without_bytes` counts the letters
+    of all files, also replaced ones, that cannot be decoded because they do not hold their records. `not_read` has the paths
+    of files that cannot be read, and the reasons.
     """
 
     files: int = 0
     letters: int = 0
+    without_bytes: int = 0
     not_read: list[tuple[str, str]] = field(default_factory=list)
 
     def note(self, file: DataFile, manifest: TableManifest) -> bool:
@@ -120,6 +122,7 @@ class UntouchedFiles:
         if failure is not None:
             self.not_read.append((file.final, failure.message))
             return True
+        self.without_bytes += manifest.without_bytes
         if not manifest.chosen:
             return True
         account = account_of(file, manifest)
@@ -172,7 +175,7 @@ class ReplayCounts:
     """The result of a replay by order: how many `files` were replaced, and the account of their letters.
 
     `unchanged` and `unchanged_letters` count the files whose chosen letters all fail again, and those letters. `not_read` names
-    the first of the `not_read_files`.
+    the first of the `not_read_files`; `without_bytes` counts letters that do not hold their records.
     """
 
     files: int
@@ -181,6 +184,7 @@ class ReplayCounts:
     unchanged_letters: int
     not_read_files: int
     not_read: tuple[tuple[str, str], ...]
+    without_bytes: int = 0
 
     @staticmethod
     def of(running: RunningReplay, untouched: UntouchedFiles) -> "ReplayCounts":
@@ -191,19 +195,21 @@ class ReplayCounts:
             unchanged_letters=untouched.letters,
             not_read_files=len(untouched.not_read),
             not_read=tuple(untouched.not_read[:_MOST_NAMED]),
+            without_bytes=untouched.without_bytes,
         )
 
     @property
     def result(self) -> str:
         """The counts as text for the order's line in the ledger."""
         account = {name: getattr(self.account, attribute) for name, attribute in _COUNTS.items()}
-        counts_of_files = {name: getattr(self, name) for name in _COUNTS_OF_FILES}
+        names = [name for name in _COUNTS_OF_FILES if name != _WITHOUT_BYTES or self.without_bytes]
+        counts_of_files = {name: getattr(self, name) for name in names}
         return f"{ORDER_DONE} {orjson.dumps({'files': self.files} | account | counts_of_files).decode()}"
 
     @staticmethod
     def parse(result: str) -> "ReplayCounts":
         """Return the counts in the result of an order that was carried out."""
-        counts: dict[str, Any] = orjson.loads(result.removeprefix(ORDER_DONE))
+        counts: dict[str, Any] = {_WITHOUT_BYTES: 0} | orjson.loads(result.removeprefix(ORDER_DONE))
         account = OffsetAccounting(**{attribute: counts[name] for name, attribute in _COUNTS.items()})
         counts_of_files = {name: counts[name] for name in _COUNTS_OF_FILES} | {
             "not_read": tuple(map(tuple, counts["not_read"]))
@@ -211,6 +217,8 @@ class ReplayCounts:
         return ReplayCounts(files=counts["files"], account=account, **counts_of_files)
 
 
+_WITHOUT_BYTES = "without_bytes"
+"""The count that a result has only if it is not 0."""
 _COUNTS_OF_FILES = tuple(f.name for f in fields(ReplayCounts) if f.name not in ("files", "account"))
 
 
@@ -221,4 +229,5 @@ def rules_digest(rule: TableRule, service_map: ServiceMap) -> str:
     """
     dead = service_map.dead_letters
     text = f"{rule.settings(rule.columns)!r} {dead.table} {dead.location} {service_map.storage.warehouse}"
+    text += f" {dead.payload} {service_map.mask_keys!r}" if dead.payload is not None else ""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -30,6 +30,7 @@ from kafka2hive.service.verify.compacted_rows import CompactedRows, compacted_pa
 from kafka2hive.service.verify.files import damage_of
 from kafka2hive.service.verify.history import replayed_paths
 from kafka2hive.service.verify.letters import accepted_letters
+from kafka2hive.service.verify.masks import columns_of_several_keys, mask_findings
 from kafka2hive.service.verify.placeholders import placeholder_findings
 from kafka2hive.service.verify.record_sample import RecordSample, table_of_values
 from kafka2hive.service.verify.result import AuditResult, Finding
@@ -95,7 +96,8 @@ class KafkaAudit:
         self._lines = written_lines((), self._table)
         # several rows of one record would share a place, so such tables are compared as if their files had no offsets
         self._place = None if self._table.may_hold_several else place_columns(self._table)
-        self._judge = SchemaJudge(self._table, _schemas(self._table, settings, files))
+        self._judge = SchemaJudge(self._table, _schemas(self._table, settings, files), settings.mask_keys)
+        self._several_keys = columns_of_several_keys(settings, self._table)
         self._unjudged = 0
         self._samples: dict[str, RecordSample] = {}
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
@@ -206,6 +208,7 @@ class KafkaAudit:
         self._filled |= reader.filled_columns()
         self._rows += file.rows
         self._audit.findings += placeholder_findings(reader, file.final, self._table)
+        self._audit.findings += mask_findings(reader, file.final, self._table)
 
     def _piece(
         self,
@@ -431,7 +434,7 @@ class KafkaAudit:
 
     def _columns_of(self, files: Sequence[DataFile]) -> Mapping[str, str]:
         """Return the columns that the map and all of these compacted files have with comparable types."""
-        common = {name: name for name in self._schema.names}
+        common = {name: name for name in self._schema.names if name not in self._several_keys}
         for file in files:
             data = self._read_compacted(file)
             if data is None or not is_readable(data, file.final, self._lines.of(file.final)):
@@ -445,7 +448,7 @@ class KafkaAudit:
 
     def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:
         """Return the columns that the map and all of the unit's files have with comparable types."""
-        common = {name: name for name in self._schema.names}
+        common = {name: name for name in self._schema.names if name not in self._several_keys}
         for file, data in zip(unit.files, contents, strict=True):
             if data is None or file.kind is not FileKind.DATA:
                 continue
@@ -483,6 +486,10 @@ class KafkaAudit:
                 f"{counted(rows, 'row')} in {counted(len(unassigned), 'file')} of offsets that were accepted as a gap"
             )
         not_checked += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
+        not_checked += [
+            f"column {name}: only its form, because the map has several mask_keys"
+            for name in sorted(self._several_keys)
+        ]
         if not self._by_bucket:
             not_checked.append("buckets: they are by processing time, which no record has")
 

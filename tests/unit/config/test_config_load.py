@@ -317,7 +317,7 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("metadata: {ofset: a}", "did you mean offset?"),
         (
             "metadata: [tpic]",
-            "expected topic, partition, offset, timestamp, key, headers or ordinal (did you mean topic?)",
+            "expected topic, partition, offset, timestamp, key, headers, ordinal or mask_key (did you mean topic?)",
         ),
         (
             "tombstones: write\nbucket: {field: time_hour}",

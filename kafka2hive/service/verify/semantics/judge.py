@@ -5,7 +5,7 @@ This package shares no code with the decoders: it reads some records of each sch
 and UUIDs their rows must have. It does not judge values within arrays, maps and structs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -18,6 +18,7 @@ from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.service.verify.semantics.framing import FramedRecords, SchemaById
 from kafka2hive.service.verify.semantics.json import JsonRecords
+from kafka2hive.service.verify.semantics.masks import is_judged, masked
 from kafka2hive.service.verify.semantics.values import ColumnKind, JudgedColumn, RecordValue, expected
 
 _JSON = ("json", "json_schema")
@@ -37,9 +38,15 @@ class RecordFormat(Protocol):
 
 
 class SchemaJudge:
-    """Judges rows of one table. `schemas` are the writers' schemas of a table in Avro or Protobuf."""
+    """Judges rows of one table. `schemas` are the writers' schemas of a table in Avro or Protobuf, `mask_keys` the map's keys."""
 
-    def __init__(self, table: TableSettings, schemas: WriterSchema | SchemaById | None = None) -> None:
+    def __init__(
+        self,
+        table: TableSettings,
+        schemas: WriterSchema | SchemaById | None = None,
+        mask_keys: Sequence[bytes] = (),
+    ) -> None:
+        self._mask_keys = mask_keys
         self._zone = ZoneInfo(table.zone)
         self._any_case = table.any_case
         log = change_log_of(table.source)
@@ -61,6 +68,7 @@ class SchemaJudge:
                 column.part is not RecordPart.VALUE
                 or kind is None
                 or (is_json and kind in ("integer", "string"))
+                or (column.mask is not None and not is_judged(column.mask, self._mask_keys))
             ):
                 continue
             paths = (column.keys, *column.leeway.others)
@@ -74,6 +82,7 @@ class SchemaJudge:
                     paths=paths,
                     unit=column.unit,
                     truncates=column.leeway.fraction == "truncate",
+                    mask=column.mask,
                 )
 
     def expected(self, message: bytes) -> dict[str, Any] | None:
@@ -87,10 +96,13 @@ class SchemaJudge:
                 operation = record.members().get("op")
                 image = "before" if operation is not None and operation.value == "d" else "after"
                 record = self._member(record, image)
-            values = ((c.name, expected(c, self._value(c, record), self._zone)) for c in self.columns)
-            return {name: value for name, value in values if value is not None}
+            values = ((c, expected(c, self._value(c, record), self._zone)) for c in self.columns)
+            return {c.name: self._masked(c, value) for c, value in values if value is not None}
         except (ValueError, ArithmeticError):
             return None
+
+    def _masked(self, column: JudgedColumn, value: Any) -> Any:
+        return value if column.mask is None else masked(str(value), column.mask, self._mask_keys)
 
     def _value(self, column: JudgedColumn, record: RecordValue) -> RecordValue:
         for path in column.paths:

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from kafka2hive.config.keys.masks import Mask
+
 ColumnKind = Literal["timestamp", "date", "decimal", "integer", "string"]
 Kind = Literal["instant", "wall clock", "day", "unscaled", "number", "text", "other"]
 _FIRST_YEAR = 1930
@@ -46,7 +48,10 @@ class RecordValue:
 
 @dataclass(frozen=True, slots=True)
 class JudgedColumn:
-    """A column of the table. `paths`: where its value may be in a record, or in an image of the database's row."""
+    """A column of the table. `paths`: where its value may be in a record, or in an image of the database's row.
+
+    `mask`: what the row has instead of the value.
+    """
 
     name: str
     type: pa.DataType
@@ -54,6 +59,7 @@ class JudgedColumn:
     paths: tuple[tuple[str, ...], ...]
     unit: str | None
     truncates: bool
+    mask: Mask | None = None
 
 
 _NUMBERS: frozenset[ColumnKind] = frozenset({"decimal", "integer"})

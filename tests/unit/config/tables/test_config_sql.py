@@ -71,7 +71,7 @@ def test_the_example_loads() -> None:
         (f"records: {{n: int}}\n    create: false\n{SQL}", "are required with records"),
         (
             f"columns: {{n: {{type: int, from: $.n}}}}\n    records: {{n: int}}\n{SQL}",
-            "move from, header, key and unit to records",
+            "move from, header, key, unit and mask to records",
         ),
         (f"columns: {{n: int}}\n    records: {{n: innt}}\n{SQL}", "records.n"),
         (
