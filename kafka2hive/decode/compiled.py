@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.decode.contract.forms import (
     AsWritten,
     Each,
@@ -24,6 +25,7 @@ from kafka2hive.decode.contract.forms import (
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.values.batch import Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.decode.values.loose import loose_forms
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE, wall_clock
 from kafka2hive.plugins import Decoded, Reason
@@ -118,8 +120,28 @@ def _column_words(dtype: pa.DataType, spelling: Spelling, source: Source) -> obj
     if leeway.json != "refuse":
         return {"text": "json", "canonical": "canonical"}[leeway.json]
     words = type_words(dtype, spelling, source.unit, source.form)
-    quoted, empty = leeway.quoted == "accept", leeway.empty == "null"
-    return ("loose", words, quoted, empty) if quoted or empty else words
+    forms = _loose_words(loose_forms(dtype, leeway, source.form))
+    return ("loose", words, forms) if forms else words
+
+
+def _loose_words(leeway: Leeway) -> dict[str, object]:
+    """Return the forms beyond those of the type in the words that the library reads (native/src/plan.rs)."""
+    words: dict[str, object] = {}
+    if leeway.quoted == "accept":
+        words["quoted"] = True
+    if leeway.empty == "null":
+        words["empty"] = True
+    if leeway.whole == "accept":
+        words["whole"] = True
+    if leeway.booleans is not None:
+        words["booleans"] = (list(leeway.booleans.true), list(leeway.booleans.false))
+    if leeway.numbers is not None:
+        words["numbers"] = (leeway.numbers.thousands, leeway.numbers.decimal)
+    if leeway.non_finite != "refuse":
+        words["non_finite"] = leeway.non_finite == "keep"
+    if leeway.beyond != "refuse":
+        words["beyond"] = leeway.beyond == "clamp"
+    return words
 
 
 def type_words(

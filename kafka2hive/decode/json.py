@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns import check_columns, of_named_columns, with_leeway
 from kafka2hive.decode.compiled import NativeJsonReader, PartReader, join_parts
-from kafka2hive.decode.contract.forms import ElementTexts
+from kafka2hive.decode.contract.forms import ElementTexts, Epoch
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
@@ -39,12 +39,13 @@ from kafka2hive.decode.rows.enclosed import EnclosedRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.semantics.records import with_record_schemas
 from kafka2hive.decode.values.batch import Places
-from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, RepeatedKey, loose
+from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, RepeatedKey
 from kafka2hive.decode.values.json_values import (
     MAX_DEPTH,
     SHOWN,
     Fraction,
     Members,
+    NonNumber,
     Take,
     ValueRefusal,
     WholeNumber,
@@ -53,6 +54,7 @@ from kafka2hive.decode.values.json_values import (
     once_each,
     syntax_fault,
 )
+from kafka2hive.decode.values.loose import loose, loose_forms, with_hints
 from kafka2hive.decode.values.scalars import plain, taker
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
@@ -61,9 +63,12 @@ _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def _no_constant(name: str) -> NoReturn:
-    """Refuse NaN and the infinities, which Python's parser accepts."""
-    raise ValueRefusal("json.syntax", f"{name} is not JSON")
+_NON_FINITE_HINT = "; the non_finite of a column of doubles takes NaN and infinities"
+
+
+def _no_json(name: str) -> ValueRefusal:
+    """Return the refusal of NaN and the infinities, which Python's parser accepts."""
+    return ValueRefusal("json.syntax", f"{name} is not JSON{_NON_FINITE_HINT}")
 
 
 class _ColumnRefusal(Exception):
@@ -105,8 +110,17 @@ class JsonExactDecoder:
             object_pairs_hook=Members,
             parse_int=WholeNumber,
             parse_float=Fraction,
-            parse_constant=_no_constant,
+            parse_constant=self._non_number,
         )
+        self._takes_non_finite = [source.leeway.non_finite != "refuse" for source in sources]
+        self._non_numbers = 0
+
+    def _non_number(self, name: str) -> NonNumber:
+        """Return NaN or an infinity, if a column may take it; `_row` refuses those that no column takes."""
+        if not any(self._takes_non_finite):
+            raise _no_json(name)
+        self._non_numbers += 1
+        return NonNumber(name)
 
     def decode(self, message: bytes) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or the reason why the message has no row."""
@@ -133,6 +147,7 @@ class JsonExactDecoder:
             raise ValueRefusal("json.utf8", f"not UTF-8 at byte {error.start}{form_hint(message)}") from error
         if deeper_than(message, MAX_DEPTH):
             raise ValueRefusal("json.depth", f"objects and arrays nest deeper than {MAX_DEPTH}")
+        self._non_numbers = 0
         try:
             document = self._json.decode(text)
         except json.JSONDecodeError as error:
@@ -147,8 +162,25 @@ class JsonExactDecoder:
         row: list[Any] = [None] * len(self._takers)
         for number in self._wanted.columns:
             row[number] = document  # the whole message, which JsonTexts replaces
+        if self._non_numbers > self._takeable(document, self._wanted):
+            raise _no_json("NaN or an infinity in a member without a column that takes it")
         self._fill(row, document, self._wanted, ())
         return row
+
+    def _takeable(self, members: Members, wanted: SourceTree) -> int:
+        """Return how many of the object's values are NaN or an infinity that columns take."""
+        if not self._non_numbers or wanted.columns:
+            return 0  # a column that takes the object whole takes no NaN within it
+        count = 0
+        for key, value in members:
+            node = wanted.inner.get(self._spelling(key))
+            if node is None:
+                continue
+            if type(value) is NonNumber:
+                count += not node.inner and all(self._takes_non_finite[number] for number in node.columns)
+            elif type(value) is Members:
+                count += self._takeable(value, node)
+        return count
 
     def _fill(self, row: list[Any], members: Members, wanted: SourceTree, path: tuple[str, ...]) -> None:
         def what(key: str) -> str:
@@ -189,8 +221,9 @@ def _column_taker(
     if pa.types.is_string(dtype) and source.form is None:
         return plain(dtype, str, TEXT_HINT)
     take = taker(dtype, zone, spelling, unit=source.unit, form=source.form)
-    quoted, empty = source.leeway.quoted == "accept", source.leeway.empty == "null"
-    return loose(take, changes, quoted, empty) if quoted or empty else take
+    leeway = loose_forms(dtype, source.leeway, source.form)
+    unit = source.form.unit if isinstance(source.form, Epoch) else source.unit
+    return loose(with_hints(take, dtype, unit), dtype, zone=zone, unit=unit, leeway=leeway, changes=changes)
 
 
 def _elements(array: str, value: Any, _path: str) -> Any:

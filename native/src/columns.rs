@@ -7,6 +7,7 @@ use crate::canonical::Canonical;
 use crate::context::Context;
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::keys::Keys;
+use crate::loose::Loose;
 use crate::moments::Moments;
 use crate::numbers::decimal_of;
 use crate::times;
@@ -35,7 +36,7 @@ pub enum Column {
     Decimal(Fixed<i128>, u32, u32),
     /// decimal from its unscaled number as bytes in base64
     Unscaled(Box<Unscaled>),
-    /// A type whose values may be in quotes, or empty strings
+    /// A type whose values may have other forms
     Loose(Box<Loose>),
     /// Any type, of which only nulls are accepted
     Never(Box<Column>),
@@ -249,52 +250,6 @@ impl Ends {
         let offsets = taken(&mut self.offsets);
         self.offsets.push(0);
         Array::new(offsets.len() - 1, &taken(&mut self.nulls), vec![Buffer::of(offsets)], vec![children])
-    }
-}
-
-/// A column that also takes its values in quotes, or NULL for an empty string.
-pub struct Loose {
-    /// The values
-    pub inner: Column,
-    quoted: bool,
-    empty: bool,
-}
-
-impl Loose {
-    /// Makes an empty column.
-    pub fn new(inner: Column, quoted: bool, empty: bool) -> Self {
-        Loose { inner, quoted, empty }
-    }
-
-    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
-        let after = if cursor.peek() == b'"' { cursor.text.get(cursor.at + 1) } else { None };
-        match after {
-            Some(b'"') if self.empty => {
-                cursor.at += 2;
-                self.inner.push_null();
-                context.changed.empty += 1;
-                Ok(())
-            }
-            Some(b'-' | b'0'..=b'9' | b't' | b'f') if self.quoted => {
-                cursor.at += 1;
-                self.inner.take(cursor, context, depth)?;
-                context.changed.quoted += 1;
-                cursor.expect(b'"')
-            }
-            _ => self.inner.take(cursor, context, depth),
-        }
-    }
-
-    pub(crate) fn push_null(&mut self) {
-        self.inner.push_null();
-    }
-
-    pub(crate) fn truncate(&mut self, length: usize) {
-        self.inner.truncate(length);
-    }
-
-    pub(crate) fn finish(&mut self) -> Array {
-        self.inner.finish()
     }
 }
 

@@ -19,4 +19,14 @@ pub struct Changed {
     pub quoted: u64,
     /// Empty strings became NULL
     pub empty: u64,
+    /// Numbers with a point or an exponent were read as integers
+    pub whole: u64,
+    /// Words or numbers were read as booleans
+    pub booleans: u64,
+    /// Strings were read as numbers with marks
+    pub numbers: u64,
+    /// NaN and infinities became NULL or were kept
+    pub non_finite: u64,
+    /// Times that the column cannot hold became NULL, the first or the last time
+    pub beyond: u64,
 }

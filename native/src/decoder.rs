@@ -80,7 +80,16 @@ impl Batches for Decoder {
 
     fn changed(&mut self) -> Vec<(&'static str, u64)> {
         let changed = std::mem::take(&mut self.context.changed);
-        vec![("json", changed.json), ("quoted", changed.quoted), ("empty", changed.empty)]
+        vec![
+            ("json", changed.json),
+            ("quoted", changed.quoted),
+            ("empty", changed.empty),
+            ("whole", changed.whole),
+            ("booleans", changed.booleans),
+            ("numbers", changed.numbers),
+            ("non_finite", changed.non_finite),
+            ("beyond", changed.beyond),
+        ]
     }
 }
 
@@ -88,7 +97,11 @@ fn row(root: &mut Node, whole: &[usize], message: &[u8], rows: &mut Rows, contex
     let mut cursor = Cursor::new(message);
     cursor.blanks();
     let start = cursor.at;
+    let non_finite = context.changed.non_finite;
     fill(root, &mut cursor, rows, context, 0)?;
+    if context.changed.non_finite > non_finite && !whole.is_empty() {
+        Cursor { text: message, at: start }.skip(0)?; // a text of the whole message has no NaN outside quotes
+    }
     for number in whole {
         if let Column::Json(texts) = &mut rows.columns[*number] {
             texts.push(message.get(start..cursor.at).ok_or(Doubt)?);

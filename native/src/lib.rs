@@ -21,6 +21,7 @@ pub mod fetch;
 #[cfg(feature = "python")]
 mod imported;
 pub mod keys;
+pub mod loose;
 pub mod marks;
 #[cfg(feature = "python")]
 mod messages;

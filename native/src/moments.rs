@@ -72,6 +72,12 @@ impl Moments {
         Ok(())
     }
 
+    /// Returns the microseconds since 1970 of an epoch number; None if the values are texts.
+    pub(crate) fn micros(&self, number: i64) -> Option<i128> {
+        let Form::Epoch { factor, divisor, .. } = self.form else { return None };
+        Some((i128::from(number) * i128::from(factor)).div_euclid(i128::from(divisor)))
+    }
+
     /// Returns whether it is a column of dates.
     pub(crate) fn of_days(&self) -> bool {
         matches!(self.form, Form::Epoch { days: true, .. })

@@ -3,17 +3,18 @@
 //! A type is a word (`bigint`; `json` is a string that takes any JSON value, `canonical` one that sorts its keys, `object` one that takes
 //! the characters of an object), or a tuple of a word and its parameters:
 //! `("decimal", 5, 2)`, `("array", element)`, `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days, instant)`,
-//! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, quoted, empty)`. A tree is a pair: the numbers of
+//! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, {form: what it needs})`. A tree is a pair: the numbers of
 //! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in lower case.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{Fixed, Texts};
-use crate::columns::{Column, List, Loose, Map, Struct};
+use crate::columns::{Column, List, Map, Struct};
 use crate::decoder::{Node, Target};
 use crate::keys::Keys;
+use crate::loose::{Forms, Loose, Marks};
 use crate::moments::{Form, Moments};
 use crate::unscaled::{Unscaled, MOST_SCALE};
 
@@ -38,8 +39,8 @@ pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
         }
         "never" => Ok(Column::Never(Box::new(column(&parts.get_item(1)?, any_case)?))),
         "loose" => {
-            let (_, inner, quoted, empty): (String, Bound<'_, PyAny>, bool, bool) = plan.extract()?;
-            Ok(Column::Loose(Box::new(Loose::new(column(&inner, any_case)?, quoted, empty))))
+            let (_, inner, words): (String, Bound<'_, PyAny>, Bound<'_, PyDict>) = plan.extract()?;
+            Ok(Column::Loose(Box::new(Loose::new(column(&inner, any_case)?, forms(&words)?))))
         }
         "epoch" => {
             let (_, factor, divisor, days, instant): (String, i64, i64, bool, bool) = plan.extract()?;
@@ -58,6 +59,27 @@ pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
         }
         other => Err(unknown(other)),
     }
+}
+
+fn forms(words: &Bound<'_, PyDict>) -> PyResult<Forms> {
+    let mut forms = Forms::default();
+    for (form, value) in words {
+        match form.extract::<String>()?.as_str() {
+            "quoted" => forms.quoted = value.extract()?,
+            "empty" => forms.empty = value.extract()?,
+            "whole" => forms.whole = value.extract()?,
+            "booleans" => forms.booleans = Some(value.extract()?),
+            "numbers" => {
+                let (thousands, decimal): (String, char) = value.extract()?;
+                let decimal = u8::try_from(decimal).map_err(|_| PyValueError::new_err("no such decimal mark"))?;
+                forms.numbers = Some(Marks { thousands: thousands.into_bytes(), decimal });
+            }
+            "non_finite" => forms.non_finite = Some(value.extract()?),
+            "beyond" => forms.beyond = Some(value.extract()?),
+            other => return Err(PyValueError::new_err(format!("unknown form {other}"))),
+        }
+    }
+    Ok(forms)
 }
 
 fn check_decimal(precision: u32, scale: u32) -> PyResult<()> {

@@ -11,7 +11,7 @@ use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, pla
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 9;
+const INTERFACE: u32 = 10;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]

@@ -28,8 +28,8 @@ class Number(str):
     """The text of a number, to tell it from a string."""
 
 
-def _refuse(_: str) -> Any:
-    raise No
+class Bare(str):
+    """NaN or an infinity outside quotes."""
 
 
 Sources = dict[str, tuple[tuple[str, ...], str | None] | tuple[tuple[str, ...], str | None, Leeway]]
@@ -46,11 +46,11 @@ def reference(
         if text.startswith("\ufeff"):
             raise No
         document = json.loads(
-            text, object_pairs_hook=tuple, parse_int=Number, parse_float=Number, parse_constant=_refuse
+            text, object_pairs_hook=tuple, parse_int=Number, parse_float=Number, parse_constant=Bare
         )
         if not _is_object(document, text):
             raise No
-        _walk(document, 1)
+        _walk(document, 1, [] if sources is None else _allowed(document, sources, any_case))
         if sources is None:
             return _members(document, {field.name: field.type for field in schema}, zone, any_case)
         row = {}
@@ -70,8 +70,28 @@ def _is_object(document: Any, text: str) -> bool:
     return isinstance(document, tuple) and text.lstrip(" \t\r\n").startswith("{")
 
 
-def _walk(value: Any, depth: int) -> None:
-    """Depth and lone surrogates, everywhere."""
+def _allowed(document: Any, sources: Sources, any_case: bool) -> list[Any]:
+    """NaN and infinities that every column takes whose path leads to them or through them."""
+    taken: list[Any] = []
+    others: list[Any] = []
+    for keys, _, *leeway in sources.values():
+        value = document
+        for key in keys:
+            if not isinstance(value, tuple):
+                break
+            value = next((inner for name, inner in value if _same(key, name, any_case)), None)
+        else:
+            is_taken = bool(leeway) and leeway[0].non_finite != "refuse"
+            (taken if is_taken else others).append(value)
+            continue
+        others.append(value)
+    return [one for one in taken if not any(one is other for other in others)]
+
+
+def _walk(value: Any, depth: int, allowed: list[Any]) -> None:
+    """Depth, lone surrogates, NaN and infinities, everywhere."""
+    if isinstance(value, Bare) and not any(value is one for one in allowed):
+        raise No
     if isinstance(value, str):
         value.encode("utf-8")
     elif isinstance(value, tuple | list):
@@ -81,7 +101,7 @@ def _walk(value: Any, depth: int) -> None:
             if isinstance(value, tuple):
                 key, inner = inner
                 key.encode("utf-8")
-            _walk(inner, depth + 1)
+            _walk(inner, depth + 1, allowed)
 
 
 def _same(wanted: str, found: str, any_case: bool) -> bool:
@@ -109,6 +129,10 @@ def _at(
         if len(found) > 1:
             raise No
         value = found[0] if found else None
+    if isinstance(value, str) and leeway != STRICT:
+        value = _in_other_forms(value, dtype, unit, zone, leeway)
+        if isinstance(value, Final):
+            return value.value
     if isinstance(value, str) and not isinstance(value, Number):
         if value == "" and leeway.empty == "null":
             return None
@@ -127,6 +151,78 @@ def _at(
     instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros.__floor__())
     there = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
     return there.date() if pa.types.is_date(dtype) else there
+
+
+class Final:
+    """A value of the column itself."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _in_other_forms(value: str, dtype: pa.DataType, unit: str | None, zone: str, leeway: Leeway) -> Any:
+    """The number or value that a text or number stands for by the column's keys; otherwise itself."""
+    is_text = not isinstance(value, Number)
+    if leeway.booleans is not None and value in leeway.booleans.true + leeway.booleans.false:
+        return Final(value in leeway.booleans.true)
+    if leeway.non_finite != "refuse" and is_text and re.fullmatch("(?i)nan|[+-]?inf(inity)?", value):
+        return Final(float(value) if leeway.non_finite == "keep" else None)
+    if leeway.numbers is not None and is_text and value:
+        whole, *more = re.split(re.escape(leeway.numbers.decimal) + "|(?=[eE])", value, maxsplit=1)
+        first, *groups = whole.removeprefix("-").split(leeway.numbers.thousands or "\0")
+        rest = value[len(whole) :].replace(leeway.numbers.decimal, ".")
+        if any(len(group) != 3 for group in groups) or (groups and not 1 <= len(first) <= 3) or len(more) > 1:
+            raise No
+        if first.startswith("0") and (groups or first != "0"):
+            raise No
+        plain = ("-" if value.startswith("-") else "") + first + "".join(groups) + rest
+        if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", plain, re.ASCII):
+            raise No
+        value = Number(plain)
+    if (
+        leeway.quoted == "accept"
+        and is_text
+        and re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", value)
+    ):
+        value = Number(value)
+    if leeway.whole == "accept" and isinstance(value, Number) and set(value) & set(".eE"):
+        exponent = re.search(r"[eE]([+-]?[0-9]+)$", value)
+        if not exponent or abs(int(exponent[1])) < 1_000:
+            number = Fraction(value)
+            value = Number(number.numerator) if number.denominator == 1 else value
+        elif set(re.split("[eE]", value)[0]) <= set("-.0"):
+            value = Number("0")
+    if leeway.beyond != "refuse":
+        return _in_time(value, dtype, unit, zone, leeway.beyond)
+    return value
+
+
+def _in_time(value: str, dtype: pa.DataType, unit: str | None, zone: str, beyond: str) -> Any:
+    ends = (datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999))
+
+    def far(late: bool) -> Final:
+        return Final(
+            None if beyond == "null" else ends[late].date() if pa.types.is_date(dtype) else ends[late]
+        )
+
+    if not isinstance(value, Number) and value.lower() in ("infinity", "+infinity", "-infinity"):
+        return far(value[0] != "-")
+    if not isinstance(value, Number) or unit is None or not re.fullmatch("-?[0-9]{1,19}", value):
+        return value
+    sizes = {"d": Fraction(86_400 * 10**6), "s": Fraction(10**6), "ms": Fraction(1000), "us": Fraction(1)}
+    micros = int(value) * sizes.get(unit, Fraction(1, 1000))
+    if not -(2**63) <= int(value) < 2**63:
+        raise No
+    try:
+        _at_zone(micros, zone)
+        return value
+    except OverflowError:
+        return far(micros > 0)
+
+
+def _at_zone(micros: Any, zone: str) -> datetime:
+    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros.__floor__())
+    return instant.astimezone(ZoneInfo(zone))
 
 
 def _as_text(text: str, keys: tuple[str, ...], any_case: bool) -> str | None:

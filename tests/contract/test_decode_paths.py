@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.columns import PLAIN_WORDS, Leeway, NumberMarks
 from kafka2hive.decode.contract.sources import Source, lower_case_spelling
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type
@@ -192,6 +192,12 @@ SHARED = pa.schema(
         "m": pa.float64(),
         "ok": pa.bool_(),
         "seen": pa.timestamp("us"),
+        "full": pa.int64(),
+        "yes": pa.bool_(),
+        "marked": pa.decimal128(12, 2),
+        "open": pa.float64(),
+        "until": pa.timestamp("us"),
+        "ends": pa.date32(),
     }
 )
 ANY, LOOSE = Leeway(json="text"), Leeway(quoted="accept", empty="null")
@@ -213,6 +219,12 @@ SHARED_SOURCES: Sources = {
     "m": (("loose", "m"), None, LOOSE),
     "ok": (("loose", "ok"), None, LOOSE),
     "seen": (("loose", "seen"), "ms", LOOSE),
+    "full": (("loose", "full"), None, Leeway(whole="accept", quoted="accept")),
+    "yes": (("loose", "yes"), None, Leeway(booleans=PLAIN_WORDS)),
+    "marked": (("loose", "marked"), None, Leeway(numbers=NumberMarks(".", ","), empty="null")),
+    "open": (("loose", "open"), None, Leeway(non_finite="keep")),
+    "until": (("loose", "until"), "us", Leeway(beyond="clamp", whole="accept")),
+    "ends": (("loose", "ends"), "ms", Leeway(beyond="null")),
 }
 
 
@@ -226,6 +238,12 @@ def shared(i: int) -> dict[str, Any]:
             "m": (str(i / 8), i / 8, "", str(i))[i % 4],
             "ok": ("true", False, "")[i % 3],
             "seen": (str(1372636800000 + i), 1372636800000 + i, "")[i % 3],
+            "full": (i, float(i), f"{i}.0", 1e3)[i % 4],
+            "yes": ("Y", 0, True, "off")[i % 4],
+            "marked": (f"1.{i:03},5", f"-{i},25", i / 4, "")[i % 4],
+            "open": (i / 8, float("nan"), "-Infinity", float("inf"))[i % 4],
+            "until": (1372636800000000 + i, 9223372036825200000, "infinity", -9.2e18)[i % 4],
+            "ends": (1372636800000 + i, -9223372036832400000, "-infinity")[i % 3],
         },
         "p": {"x": i, "q": {"y": f"text {i}", "w": i % 2 == 0}, "z": i / 8} if i % 4 else None,
     }

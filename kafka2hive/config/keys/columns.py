@@ -24,6 +24,46 @@ UnknownEnum = Literal["refuse", "name", "null"]
 OtherJson = Literal["refuse", "text", "canonical"]
 Quoted = Literal["refuse", "accept"]
 Empty = Literal["refuse", "null"]
+Whole = Literal["refuse", "accept"]
+NonFinite = Literal["refuse", "null", "keep"]
+Beyond = Literal["refuse", "null", "clamp"]
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanWords:
+    """Words for true and false: a string, or the characters of a number."""
+
+    true: Annotated[
+        tuple[PropertyText, ...], Key("Words for true.", written="list", shortest=1, example='["Y", 1]')
+    ]
+    false: Annotated[
+        tuple[PropertyText, ...], Key("Words for false.", written="list", shortest=1, example='["N", 0]')
+    ]
+
+
+def _spellings(*words: str) -> tuple[str, ...]:
+    """Return each word in lower case, in upper case, and with a capital."""
+    return tuple(dict.fromkeys(form for word in words for form in (word, word.upper(), word.title())))
+
+
+PLAIN_WORDS = BooleanWords(
+    _spellings("true", "yes", "y", "on", "1"), _spellings("false", "no", "n", "off", "0")
+)
+"""The words of `booleans: words`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberMarks:
+    """The marks of numbers in strings."""
+
+    thousands: Annotated[
+        str,
+        Key(
+            "Character between groups of three digits, for example `.`, `,`, a blank or `'`. Empty: no groups.",
+            written="character",
+        ),
+    ] = ""
+    decimal: Annotated[str, Key("Character before the fraction: `.` or `,`.", written="character")] = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +79,11 @@ class Leeway:
       canonical text.
     - `quoted`: whether JSON may have a number or a boolean in a string.
     - `empty`: what an empty JSON string becomes in a column of another type: a dead letter, or NULL.
+    - `whole`: whether a column of integers takes numbers such as `1.0` and `1e3`.
+    - `booleans`: words that are true or false; None: only JSON's.
+    - `numbers`: the marks of numbers in strings; None: strings are no such numbers.
+    - `non_finite`: what NaN and the infinities become: a dead letter, NULL, or the same value.
+    - `beyond`: what a time outside the years 1 to 9999 becomes: a dead letter, NULL, or the nearest time within.
     """
 
     fraction: Fraction = "exact"
@@ -49,6 +94,11 @@ class Leeway:
     json: OtherJson = "refuse"
     quoted: Quoted = "refuse"
     empty: Empty = "refuse"
+    whole: Whole = "refuse"
+    booleans: BooleanWords | None = None
+    numbers: NumberMarks | None = None
+    non_finite: NonFinite = "refuse"
+    beyond: Beyond = "refuse"
 
 
 STRICT = Leeway()
@@ -167,6 +217,52 @@ class ColumnKeys:
         Key(
             "For a column of another type than strings in JSON, what an empty string [becomes](decoding.md#leeway). "
             "`refuse`: a dead letter; `null`: NULL.",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    whole: Annotated[
+        Whole,
+        Key(
+            "For an integer or a column with `unit` in JSON: whether [numbers such as](decoding.md#leeway) `1.0` and `1e3` "
+            "are accepted if they are whole.",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    booleans: Annotated[
+        Literal["refuse", "words"] | BooleanWords,
+        Key(
+            "For a `boolean` in JSON: [words](decoding.md#other-forms) for true and false. "
+            "`words`: a fixed list; `{true: [..], false: [..]}`: your own.",
+            more="Such values are counted.",
+            written="`refuse`, `words`, or words",
+            example='{true: ["Y"], false: ["N"]}',
+        ),
+    ] = "refuse"
+    numbers: Annotated[
+        NumberMarks | None,
+        Key(
+            "For a number in JSON: the [marks](decoding.md#other-forms) of numbers in "
+            "strings, such as `1.234,56`.",
+            more="Such values are counted.",
+            written="marks",
+            example='{thousands: ".", decimal: ","}',
+        ),
+    ] = None
+    non_finite: Annotated[
+        NonFinite | None,
+        Key(
+            "For a `double` or `float` in JSON, what `NaN` and the infinities "
+            "[become](decoding.md#other-forms). `refuse`: a dead letter; `null`: NULL; "
+            "`keep`: the same value.",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    beyond: Annotated[
+        Beyond | None,
+        Key(
+            "For a `timestamp` or `date` in JSON, what `infinity` and years after 9999 "
+            "[become](decoding.md#other-forms). `refuse`: a dead letter; "
+            "`clamp`: the nearest time.",
             more="Such values are counted.",
         ),
     ] = "refuse"

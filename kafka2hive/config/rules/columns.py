@@ -9,7 +9,8 @@ from decimal import Decimal, InvalidOperation
 
 from kafka2hive.config.keys.columns import ColumnKeys, RecordPart
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.config.keys.source import ChangeLog, array_path, change_log_of
+from kafka2hive.config.keys.source import array_path, change_log_of
+from kafka2hive.config.rules.leeway import check_leeway
 from kafka2hive.config.rules.table_options import (
     DeclaredColumn,
     TableCheck,
@@ -28,7 +29,6 @@ _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
     r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
 )
-_QUOTABLE = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DECIMAL = re.compile(r"decimal\(([0-9]+),\s*([0-9]+)\)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -85,7 +85,7 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
         _check_decimals(check, (*path, "decimals"), column)
     if column.leeway.unknown_enum != "refuse":
         _check_unknown_enum(check, (*path, "unknown_enum"), column)
-    _check_json_keys(check, path, column)
+    check_leeway(check, path, column)
     if column.leeway.default is not None:
         _check_default(check, (*path, "default"), column, column.leeway.default)
     if column.part is not RecordPart.VALUE:
@@ -108,29 +108,6 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
             check.add((*path, "from"), "a path is repeated")
     except ValueError as error:
         check.add((*path, "from"), str(error))
-
-
-def _check_json_keys(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
-    """Check the keys that only JSON has."""
-    if column.leeway.json != "refuse":
-        _check_json(
-            check, (*path, "json"), column, fits=column.type.strip().lower() == "string", wanted="a string"
-        )
-    if column.leeway.quoted != "refuse":
-        is_quotable = column.unit is not None or column.type.strip().lower() in _QUOTABLE
-        _check_json(
-            check, (*path, "quoted"), column, fits=is_quotable, wanted="a number, a boolean or a unit"
-        )
-    if column.leeway.empty != "refuse":
-        kind = column.type.strip().lower()
-        is_single = not (kind.startswith(("string", "varchar", "char")) or has_parts(kind))
-        _check_json(
-            check,
-            (*path, "empty"),
-            column,
-            fits=is_single,
-            wanted="a number, boolean, date, timestamp or binary",
-        )
 
 
 def _check_whole(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
@@ -177,19 +154,6 @@ def _check_unknown_enum(check: TableCheck, path: Path, column: DeclaredColumn) -
         check.add(path, "applies only to Protobuf; in other formats, enum values are always names")
     elif column.type.strip().lower() != "string":
         check.add(path, f"is used only with a string; {column.name} is {column.type}")
-
-
-def _check_json(check: TableCheck, path: Path, column: DeclaredColumn, fits: bool, wanted: str) -> None:
-    """Check a key that only JSON has. `fits`: whether it is for the column's type; `wanted`: what it is for."""
-    table = check.table
-    format = table.format if column.part in _OF_VALUE else None
-    format = table.key_format if column.part is RecordPart.KEY else format
-    if format not in ("json", "json_schema"):
-        check.add(path, "applies only to fields of values in json and json_schema, and of keys in json")
-    elif column.part is RecordPart.VALUE and change_log_of(table.source) is ChangeLog.CANAL:
-        check.add(path, "canal writes every value as text")
-    elif not fits:
-        check.add(path, f"is used only with {wanted}; {column.name} is {column.type}")
 
 
 def _check_default(check: TableCheck, path: Path, column: DeclaredColumn, text: str) -> None:

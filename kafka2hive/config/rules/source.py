@@ -48,7 +48,7 @@ def check_source(check: TableCheck) -> None:
         check.add(
             path,
             f"{BEFORE} is a struct of the columns, which therefore must not have from, unit, fraction, default,"
-            " decimals, unknown_enum, json, quoted or empty",
+            " decimals, unknown_enum, json, quoted, empty, whole, booleans, numbers, non_finite or beyond",
         )
     if log is ChangeLog.CANAL:
         _check_canal(check)

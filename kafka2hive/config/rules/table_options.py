@@ -7,7 +7,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.file_formats import with_codec
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
-from kafka2hive.config.keys.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
+from kafka2hive.config.keys.columns import (
+    PLAIN_WORDS,
+    STRICT,
+    BooleanWords,
+    ColumnKeys,
+    Leeway,
+    MetadataColumn,
+    RecordPart,
+)
 from kafka2hive.config.keys.declaration import UNSET, declared_keys
 from kafka2hive.config.keys.json_path import parse_json_path
 from kafka2hive.config.keys.masks import Mask, mask_of
@@ -154,10 +162,21 @@ def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredC
             json=keys.json,
             quoted=keys.quoted,
             empty=keys.empty or "null",
+            whole=keys.whole,
+            booleans=_boolean_words(keys.booleans),
+            numbers=keys.numbers,
+            non_finite=keys.non_finite or "null",
+            beyond=keys.beyond or "null",
         ),
         other_paths=other_paths,
         mask=mask_of(keys.mask),
     )
+
+
+def _boolean_words(given: str | BooleanWords) -> BooleanWords | None:
+    if isinstance(given, BooleanWords):
+        return given
+    return PLAIN_WORDS if given == "words" else None
 
 
 def _source(keys: ColumnKeys) -> tuple[RecordPart, str | None, tuple[str, ...]]:

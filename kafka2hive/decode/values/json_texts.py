@@ -1,4 +1,4 @@
-"""Texts for values and values for texts: `json: text` for columns of strings, `quoted` and `empty` for others."""
+"""Texts of JSON values: `json: text` for columns of strings."""
 
 import itertools
 import json
@@ -9,43 +9,14 @@ from typing import Any
 
 from kafka2hive.decode.contract.forms import ElementTexts
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
-from kafka2hive.decode.contract.spec import EMPTY, OTHER_JSON, QUOTED, Changes
-from kafka2hive.decode.values.json_values import Fraction, Members, Take, WholeNumber
+from kafka2hive.decode.contract.spec import OTHER_JSON, Changes
+from kafka2hive.decode.values.json_values import Fraction, Members, WholeNumber
 
 TEXT_HINT = "; the column's json: text takes any value as its text"
 """The end of the reason against another value than a string in a column of strings."""
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _JSON = json.JSONDecoder(parse_int=str, parse_float=str)
-
-
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORDS = {"true": True, "false": False}
-
-
-def loose(take: Take, changes: Changes, quoted: bool, empty: bool) -> Take:
-    """Return the function that also takes a number, `true` or `false` in a string (`quoted`), or an empty string as NULL."""
-
-    def take_loosely(value: Any, path: str) -> Any:
-        if type(value) is not str:
-            return take(value, path)
-        if empty and not value:
-            changes.add(EMPTY, 1)
-            return None
-        if not quoted or (bare := _bare(value)) is None:
-            return take(value, path)
-        taken = take(bare, path)
-        changes.add(QUOTED, 1)
-        return taken
-
-    return take_loosely
-
-
-def _bare(text: str) -> Any:
-    """Return the number or boolean that a text is in JSON; None for any other text."""
-    if match := _NUMBER.fullmatch(text):
-        return Fraction(text) if match[1] or match[2] else WholeNumber(text)
-    return _WORDS.get(text)
 
 
 class JsonTexts:

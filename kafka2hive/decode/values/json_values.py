@@ -42,6 +42,12 @@ class Fraction(str):
     __slots__ = ()
 
 
+class NonNumber(str):
+    """`NaN`, `Infinity` or `-Infinity` outside quotes, which is not JSON."""
+
+    __slots__ = ()
+
+
 class Members(list[tuple[str, Any]]):
     """The members of a JSON object in order, including duplicates."""
 

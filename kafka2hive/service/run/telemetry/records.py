@@ -30,6 +30,11 @@ WORDS = {
     "json": "other JSON than strings, as its text (json: text)",
     "quoted": "numbers and booleans in quotes (quoted: accept)",
     "empty": "empty strings, so NULL (empty: null)",
+    "whole": "whole numbers with a point or an exponent (whole: accept)",
+    "booleans": "words or numbers as booleans (booleans)",
+    "numbers": "numbers with marks in strings (numbers)",
+    "non_finite": "NaN or infinities (non_finite)",
+    "beyond": "times outside the years 1 to 9999 (beyond)",
     "unavailable": "not logged by the database, so NULL and named in __unavailable",
     "fraction": "times cut to microseconds (fraction: truncate)",
 }

@@ -83,6 +83,7 @@ class SchemaJudge:
                     unit=column.unit,
                     truncates=column.leeway.fraction == "truncate",
                     mask=column.mask,
+                    may_be_beyond=column.leeway.beyond != "refuse",
                 )
 
     def expected(self, message: bytes) -> dict[str, Any] | None:

@@ -59,6 +59,7 @@ class JudgedColumn:
     paths: tuple[tuple[str, ...], ...]
     unit: str | None
     truncates: bool
+    may_be_beyond: bool
     mask: Mask | None = None
 
 
@@ -179,5 +180,8 @@ def _moment(
                     return None
                 moment = moment.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
     except OverflowError:
+        if column.may_be_beyond:
+            last = datetime.max if count > 0 else datetime.min
+            return last.date() if column.kind == "date" else last
         return f"beyond the years 1 to 9999: {name}"
     return moment.date() if column.kind == "date" else moment

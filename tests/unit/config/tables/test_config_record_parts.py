@@ -3,6 +3,7 @@
 import pytest
 
 from kafka2hive.config.keys import Column, RecordPart
+from kafka2hive.config.keys.columns import PLAIN_WORDS, BooleanWords, NumberMarks
 from kafka2hive.config.keys.source import Tombstones
 from kafka2hive.config.load import load_text
 from tests.harness.map_text import FILMS, HEAD, films, problems_of
@@ -120,6 +121,82 @@ def test_numbers_may_be_in_quotes_and_empty_strings_null() -> None:
     assert leeways == [("accept", "null"), ("refuse", "null"), ("accept", "refuse"), ("refuse", "refuse")]
 
 
+def test_values_may_have_forms_that_people_write() -> None:
+    lines = (
+        "    key_format: json\n    columns:\n      a: {type: int, whole: accept}\n"
+        "      b: {type: boolean, booleans: {true: [J, 1, 1.0], false: ['no', 0]}}\n"
+        "      c: {type: 'decimal(9,2)', key: $.c, numbers: {thousands: ' ', decimal: ','}}\n"
+        "      d: {type: float, non_finite: null}\n      e: {type: date, unit: d, beyond: clamp, whole: accept}\n"
+        "      f: {type: boolean, booleans: words}\n      g: {type: timestamp, beyond: null}\n      h: int\n"
+    )
+    a, b, c, d, e, f, g, h = (column.leeway for column in films(lines).columns)
+    assert b.booleans == BooleanWords(("J", "1", "1.0"), ("no", "0")) and f.booleans == PLAIN_WORDS
+    assert (a.whole, e.whole, h.whole) == ("accept", "accept", "refuse")
+    assert (c.numbers, h.numbers) == (NumberMarks(" ", ","), None)
+    assert (d.non_finite, h.non_finite, e.beyond, g.beyond) == ("null", "refuse", "clamp", "null")
+
+
+@pytest.mark.parametrize(
+    ("column", "place", "message"),
+    [
+        ("{type: double, whole: accept}", "whole", "is used only with an integer or a unit; a is double"),
+        ("{type: timestamp, whole: accept}", "whole", "is used only with an integer or a unit"),
+        ("{type: int, booleans: words}", "booleans", "is used only with a boolean; a is int"),
+        (
+            "{type: boolean, booleans: {true: [x], false: [x]}}",
+            "booleans.false",
+            "'x' is also a word for true",
+        ),
+        ("{type: boolean, booleans: {true: [x], false: ['']}}", "booleans", "an empty string is no word"),
+        ("{type: boolean, booleans: {true: ['false'], false: [x]}}", "booleans", "cannot change places"),
+        ("{type: boolean, booleans: {true: [], false: [x]}}", "booleans.true", "must not be empty"),
+        ("{type: boolean, booleans: {true: [x]}}", "booleans.false", "is required"),
+        (
+            "{type: boolean, booleans: {true: [yes], false: [x]}}",
+            "booleans.true[0]",
+            "YAML reads `yes` as true",
+        ),
+        ("{type: string, numbers: {decimal: ','}}", "numbers", "is used only with a number; a is string"),
+        ("{type: int, numbers: {thousands: ','}, quoted: accept}", "numbers", "so quoted must not be set"),
+        ("{type: int, numbers: {thousands: x}}", "numbers.thousands", "expected one of . , ' _ or a blank"),
+        ("{type: int, numbers: {decimal: x}}", "numbers.decimal", "expected . or ,"),
+        ("{type: int, numbers: {thousands: .}}", "numbers.thousands", "is the decimal mark too: ."),
+        ("{type: 'decimal(9,2)', decimals: base64, numbers: {decimal: ','}}", "numbers", "decimals: base64"),
+        ("{type: int, non_finite: keep}", "non_finite", "is used only with a double or a float"),
+        ("{type: 'decimal(9,2)', non_finite: null}", "non_finite", "is used only with a double or a float"),
+        ("{type: bigint, beyond: clamp}", "beyond", "is used only with a timestamp or a date"),
+        ("{type: date, beyond: keep}", "beyond", "expected refuse, null or clamp"),
+    ],
+)
+def test_forms_that_a_column_cannot_use_are_refused_in_their_line(
+    column: str, place: str, message: str
+) -> None:
+    problems = problems_of(f"{HEAD}{FILMS}    columns:\n      b: int\n      a: {column}\n")
+    line = HEAD.count("\n") + FILMS.count("\n") + 3
+    assert problems[0].startswith(f"map.yaml:{line}: tables[0].columns.a.{place}: "), problems
+    assert message in problems[0]
+
+
+@pytest.mark.parametrize("form", ["whole: accept", "numbers: {decimal: ','}"])
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("format: avro", "applies only to fields of values in json"),
+        ("format: csv", "applies only to fields of values in json"),
+        ("source: canal", "canal writes every value as text"),
+        ("source: {debezium: {before: true}}", "must not have"),
+    ],
+)
+def test_forms_are_for_json(table: str, message: str, form: str) -> None:
+    text = f"{REGISTRY}{FILMS}    {table}\n    columns: {{a: {{type: int, {form}}}}}\n"
+    assert message in "\n".join(map(str, problems_of(text)))
+
+
+def test_decimals_of_debezium_have_no_marks() -> None:
+    text = f"{FILMS}    source: debezium\n    columns: {{a: {{type: 'decimal(9,2)', numbers: {{decimal: ','}}}}}}\n"
+    assert "which may be bytes in base64" in "\n".join(map(str, problems_of(text)))
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -170,7 +247,8 @@ def test_numbers_may_be_in_quotes_and_empty_strings_null() -> None:
         ("source: canal\n    columns: {a: {type: string, json: text}}", "canal writes every value as text"),
         (
             "source: {debezium: {before: true}}\n    columns: {a: {type: string, json: text}}",
-            "therefore must not have from, unit, fraction, default, decimals, unknown_enum, json, quoted or empty",
+            "therefore must not have from, unit, fraction, default, decimals, unknown_enum, json,"
+            " quoted, empty, whole, booleans, numbers, non_finite or beyond",
         ),
     ],
 )

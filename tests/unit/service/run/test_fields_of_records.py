@@ -18,13 +18,18 @@ from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.contract.spec import (
+    BEYOND,
+    BOOLEANS,
     DEFAULT,
     EMPTY,
     FRACTION,
+    NON_FINITE,
+    NUMBERS,
     OTHER_JSON,
     QUOTED,
     UNAVAILABLE_VALUE,
     UNKNOWN_ENUM,
+    WHOLE,
 )
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
@@ -524,7 +529,8 @@ def test_marks_of_a_change_log_are_counted_and_those_after_which_rows_are_gone_a
 
 
 def test_every_kind_that_decoders_count_has_its_words() -> None:
-    assert WORDS.keys() == {DEFAULT, EMPTY, FRACTION, OTHER_JSON, QUOTED, UNAVAILABLE_VALUE, UNKNOWN_ENUM}
+    forms = {BEYOND, BOOLEANS, EMPTY, NON_FINITE, NUMBERS, OTHER_JSON, QUOTED, WHOLE}
+    assert WORDS.keys() == forms | {DEFAULT, FRACTION, UNAVAILABLE_VALUE, UNKNOWN_ENUM}
 
 
 def test_no_field_lacks_a_column_if_a_column_takes_the_whole_message() -> None:

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.columns import Column, Leeway
 from kafka2hive.config.keys.source import ChangeLogKeys, DebeziumKeys
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.plugins import Reason
@@ -127,6 +127,19 @@ def test_a_decoder_that_follows_the_map_instead_of_the_record_is_noticed(
     wrong = decoded(settings, orjson.dumps({"payload": whole["payload"]}))
     assert not isinstance(wrong, Reason)
     assert told in told_of(settings, orjson.dumps(whole), {"v": wrong})
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date"])
+@pytest.mark.parametrize("value", [9_223_372_036_825_200_000, -9_223_372_036_832_400_000])
+def test_a_time_beyond_all_years_is_the_first_or_the_last_one(kind: str, value: int) -> None:
+    settings = table(kind, "us", "Europe/Berlin")
+    clamped = replace(settings.columns[0], leeway=Leeway(beyond="clamp"))
+    settings = replace(settings, columns=(clamped, *settings.columns[1:]))
+    message = orjson.dumps(record({**STAMP, "name": "io.debezium.time.MicroTimestamp"}, value))
+    row = decoded(settings, message)
+    assert (row.year, told_of(settings, message, {"v": row})) == (9999 if value > 0 else 1, "")
+    other = row.replace(day=2)
+    assert str(other) in told_of(settings, message, {"v": other})
 
 
 @pytest.mark.parametrize(
