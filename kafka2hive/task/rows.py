@@ -12,6 +12,7 @@ from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.config.keys.source import (
     OPERATION,
     array_path,
+    canal_keys,
     change_log_of,
     decimal_encoding,
     flat_rows,
@@ -72,6 +73,7 @@ def value_spec(
         csv=table.csv,
         change_log=change_log_of(table.source),
         flat=flat_rows(table.source),
+        canal=canal_keys(table.source),
         decimals=decimal_encoding(table.source),
         unavailable=UnavailableValues(
             marks_unavailable(table.source), placeholder_of(table.source), _needed_columns(table)

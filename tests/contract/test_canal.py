@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import ChangeLog
+from kafka2hive.config.keys.source import CanalKeys
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.values.latin1 import latin1_bytes
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Decoder, Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
@@ -190,3 +192,75 @@ def test_a_path_into_a_value_is_refused() -> None:
     deep = [Source(("a", "b")), *SOURCES[1:]]
     with pytest.raises(ValueError, match="flat"):
         make_decoder(DecoderSpec("json", SCHEMA, sources=deep, change_log=ChangeLog.CANAL))
+
+
+BLOBS = pa.schema(
+    [("id", pa.int64()), ("blob", pa.binary()), *((n, SCHEMA.field(n).type) for n in list(TYPES)[-3:])]
+)
+
+
+def of_ticdc(way: str, options: CanalKeys) -> CanalDecoder:
+    sources = [Source((name,)) for name in BLOBS.names]
+    made = WAYS[way]
+    return CanalDecoder(BLOBS, sources, "UTC", lambda columns, of: made(columns, "UTC", of), options=options)
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_a_blob_is_the_bytes_of_its_characters(way: str) -> None:
+    every = bytes(range(256))
+    texts = [every.decode("latin-1"), "", None, "a\u0100", "ÿé", "x" * 9, "😀", "a"]
+    rows = [{"id": str(n), "blob": text} for n, text in enumerate(texts)]
+    messages = [
+        json.dumps(flat("INSERT", [row]), ensure_ascii=n % 2 == 0).encode() for n, row in enumerate(rows)
+    ]
+    made = of_ticdc(way, CanalKeys(binary="latin1"))
+    found = [one.code if isinstance(one, Reason) else one[0][1] for one in outcomes_of(made, messages)]
+    assert found == [every, b"", None, "canal.latin1", b"\xff\xe9", b"x" * 9, "canal.latin1", b"a"]
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_a_bad_blob_refuses_its_message_with_its_row(way: str) -> None:
+    rows = [{"id": "1", "blob": "a"}, {"id": "2", "blob": "\u0100"}]
+    made = of_ticdc(way, CanalKeys(binary="latin1"))
+    (reason,) = texts_of(made.decode(pa.array([json.dumps(flat("INSERT", rows)).encode()])).reasons)
+    assert reason.startswith("canal.latin1: column blob: ") and reason.endswith("(ordinal 1 of its message)")
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_the_position_is_that_of_ticdc_or_a_dead_letter(way: str) -> None:
+    row = [{"id": "1", "blob": "a"}, {"id": "2", "blob": "a"}]
+    commit = {"_tidb": {"commitTs": 163_963_314_122_145_239}}
+    messages = [
+        flat("INSERT", row, **commit),
+        flat("INSERT", row),
+        flat("UPDATE", row, _tidb=None),
+        flat("TRUNCATE", None, **commit),
+        flat("TRUNCATE", None),
+        flat("INSERT", row, _tidb={"commitTs": "1"}),
+        {**WATERMARK, "_tidb": {"watermarkTs": 5}},
+        flat("INSERT", [], **commit),
+        flat("INSERT", None),
+    ]
+    made = of_ticdc(way, CanalKeys(binary="latin1", position=True))
+    outcomes = outcomes_of(made, [json.dumps(message).encode() for message in messages])
+    found = [one.code if isinstance(one, Reason) else [values[-1] for values in one] for one in outcomes]
+    position = "00163963314122145239"
+    missing = "change_log.position"
+    no_row = "change_log.row"
+    assert found == [[position] * 2, missing, missing, [position], missing, "json.type", [], no_row, no_row]
+    without = outcomes_of(of_ticdc(way, CanalKeys(binary="latin1")), [json.dumps(messages[0]).encode()])
+    assert [values[-1] for values in without[0]] == [None, None]
+
+
+def test_random_texts_have_the_bytes_that_python_says() -> None:
+    draw = random.Random(3)
+    texts = [
+        None
+        if draw.random() < 0.1
+        else "".join(chr(draw.choice((65, 127, 128, 255, 191, 192))) for _ in range(draw.randrange(6)))
+        for _ in range(500)
+    ]
+    values, bad = latin1_bytes(pa.array([None, *texts], pa.string()).slice(1))
+    values.validate(full=True)
+    assert values.to_pylist() == [None if text is None else text.encode("latin-1") for text in texts]
+    assert not bad.any() and len(latin1_bytes(pa.array([], pa.string()))[0]) == 0

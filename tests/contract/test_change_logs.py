@@ -115,6 +115,17 @@ def _code(outcome: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", EACH_WAY)
+def test_the_position_of_ticdc_is_its_commit_timestamp(way: str) -> None:
+    of_mysql = {"connector": "TiCDC", "file": "", "pos": 0, "row": 0}
+    tids = [449_000_000_000_000_001, 449_000_000_000_000_000, 9]
+    records = [debezium("c", None, {"id": 1}, of_mysql | {"commit_ts": tid}) for tid in tids]
+    decoded = _decode(_decoder(way, ChangeLog.DEBEZIUM), *records, debezium("c", None, {"id": 1}, of_mysql))
+    *positions, without = decoded.rows.column("__source_position").to_pylist()
+    assert positions == [f"{tid:020}" for tid in tids]
+    assert without == f":{0:020}:{0:010}"
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_nested_values_of_both_images_are_taken_whole(way: str) -> None:
     nested = {
         "id": "bigint",

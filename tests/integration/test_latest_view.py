@@ -204,6 +204,45 @@ def test_the_view_of_flat_rows_is_the_database_by_positions_and_by_offsets(
 
 
 @pytest.mark.timeout(3600)
+def test_the_view_of_ticdcs_messages_goes_by_their_commit_timestamps_and_has_their_blobs(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    table, topic = f"{hive_database}.customers", hive_database
+    kafka.create_topic(topic, 1)
+
+    def message(kind: str, commit: int | None, *ids: int, data: bytes = b"") -> bytes:
+        rows = [{"id": str(n), "name": f"{commit}", "data": data.decode("latin-1")} for n in ids]
+        extension = {} if commit is None else {"_tidb": {"commitTs": commit}}
+        return json.dumps(flat(kind, rows, ts=1_356_998_400_000, **extension)).encode()
+
+    log = [
+        message("INSERT", 10, 1, 2, 3, data=bytes(range(256))),
+        message("UPDATE", 12, 1, data=b"\xff\x00"),
+        message("DELETE", 13, 2),
+        message("INSERT", 10, 1, 2, 3),  # TiCDC writes them again
+        message("UPDATE", None, 3),
+        json.dumps(flat("UPDATE", [{"id": "3", "data": "\u0100"}], _tidb={"commitTs": 14})).encode(),
+    ]
+    produce(kafka.bootstrap, topic, log, 1)
+    columns = {"id": "bigint", "name": "string", "data": "binary"}
+    source = {"canal": {"binary": "latin1", "position": True}}
+    entry = customers(table, topic, source, columns=columns, dead_letter_share=1)
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, [entry], hive=hive_section)
+    run = run_once(config)
+    assert run.code == 0, run.log[-3000:]
+    view = hive.query(f"select id, name, hex(data) from {table}_latest order by id")
+    assert view == [(1, "12", "FF00"), (3, "10", "")]
+    whole = hive.query(f"select hex(data) from {table} where k_offset = 0 and k_ordinal = 0")
+    assert whole == [(bytes(range(256)).hex().upper(),)]
+    reasons = hive.query(f"select reason from {hive_database}.{topic}_dead_letters order by `offset`")
+    assert reasons == [("change_log.position",), ("canal.latin1",)]
+    deep = command("verify", config, "--deep", "--json")
+    assert deep.code == 0, deep.out
+
+
+@pytest.mark.timeout(3600)
 def test_a_value_that_postgres_did_not_log_is_never_a_placeholder(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:

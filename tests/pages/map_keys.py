@@ -38,6 +38,7 @@ from kafka2hive.config.keys.service import (
 )
 from kafka2hive.config.keys.source import (
     ArrayRows,
+    CanalKeys,
     ChangeLogKeys,
     CsvOptions,
     DebeziumKeys,
@@ -71,6 +72,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "csv": (CsvOptions, None),
     "change log": (ChangeLogKeys, None),
     "debezium": (DebeziumKeys, None),
+    "canal": (CanalKeys, None),
     "latest": (LatestOptions, None),
     "array rows": (ArrayRows, None),
     "plugin": (PluginOptions, None),

@@ -271,6 +271,21 @@ class MaxwellKeys:
 class CanalKeys:
     """Canal's flat messages are unpacked."""
 
+    binary: Annotated[
+        Literal["refuse", "latin1"],
+        Key(
+            "`latin1`: columns of `binary` take BLOBs, which Canal writes as text in ISO-8859-1, [more](#canal).",
+            more="`refuse`: the map has no columns of `binary`.",
+        ),
+    ] = "refuse"
+    position: Annotated[
+        bool,
+        Key(
+            "Every message has TiCDC's `_tidb.commitTs`, which becomes `__source_position`, [more](#canal).",
+            more="A message without it is a dead letter. Without this key `__source_position` is NULL.",
+        ),
+    ] = False
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeLogKeys:
@@ -326,6 +341,11 @@ class FlatRows:
     """Debezium's rows without an envelope. `has_position`: every record has its position in the database's log."""
 
     has_position: bool
+
+
+def canal_keys(source: SourceKind) -> CanalKeys:
+    """Return the options of Canal's messages; the defaults if the map has none."""
+    return source.canal if isinstance(source, ChangeLogKeys) and source.canal is not None else CanalKeys()
 
 
 def flat_rows(source: SourceKind) -> FlatRows | None:

@@ -6,6 +6,7 @@ from kafka2hive.config.keys.source import (
     ChangeLog,
     ChangeLogKeys,
     Tombstones,
+    canal_keys,
     change_log_of,
     decimal_encoding,
     flat_rows,
@@ -139,10 +140,10 @@ def _check_canal(check: TableCheck) -> None:
         path = check.path("columns", column.place)
         if column.part is not RecordPart.VALUE:
             continue
-        if has_parts(column.type) or column.type.strip().lower() == "binary":
-            message = (
-                f"canal writes every value as text, but {column.name} is {column.type}: declare it as string"
-            )
+        is_blob = column.type.strip().lower() == "binary" and canal_keys(table.source).binary == "refuse"
+        if has_parts(column.type) or is_blob:
+            remedy = ", or set source: {canal: {binary: latin1}}" if is_blob else ""
+            message = f"canal writes every value as text, but {column.name} is {column.type}: declare it as string{remedy}"
             check.add(path, message)
         if _steps(column) > 1:
             check.add((*path, "from"), "a row of canal is flat: from must be $ and one key, such as $.id")

@@ -7,12 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import ChangeLog
-from kafka2hive.config.keys.source import CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.config.keys.source import CHANGE_COLUMNS, OPERATION, POSITION, TIME, CanalKeys
 from kafka2hive.decode.change_logs.marks import Marks
+from kafka2hive.decode.change_logs.positions import padded
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes, OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
 from kafka2hive.decode.values.batch import Mask, Places, decoder_result, mask_of, refusals_of
+from kafka2hive.decode.values.latin1 import latin1_bytes
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Reason
 
@@ -20,13 +22,33 @@ OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 _KNOWN = pa.array(OPERATIONS, pa.string())
 _LETTERS = pa.array(OPERATIONS.values(), pa.string())
 _WITHOUT_ROW = "TRUNCATE"
+NO_OPTIONS = CanalKeys()
+_POSITION_KEYS = ("_tidb", "commitTs")
+_POSITION = ".".join(_POSITION_KEYS)
+_UNPLACED = Reason(
+    "change_log.position", "no number at $._tidb.commitTs: TiCDC writes it with enable-tidb-extension"
+)
+
+
+class BlobColumn:
+    """Converts the texts of BLOBs, which are in ISO-8859-1, to their bytes."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
+        """Return the column, with null where a string is null or refused, and by position the reasons against refused strings."""
+        values, bad = latin1_bytes(texts)
+        text = f"column {self._column}: a character beyond ISO-8859-1, in which Canal writes bytes"
+        reason = Reason("canal.latin1", text, self._column)
+        return values, dict.fromkeys(np.flatnonzero(bad).tolist(), reason)
 
 
 class CanalDecoder:
     """Decodes Canal's messages.
 
-    Rejects with the reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for strings that do not fill
-    their columns.
+    Rejects with the reasons of JSON, `change_log.op`, `change_log.row`, `change_log.position`, `rows.many`, and `canal.` for
+    strings that do not fill their columns.
     """
 
     def __init__(
@@ -37,16 +59,20 @@ class CanalDecoder:
         open_decoder: OpenDecoder,
         changes: Changes | None = None,
         marks: Marks | None = None,
+        options: CanalKeys = NO_OPTIONS,
     ) -> None:
         """Open the decoder. `sources` has one key for each column of the row. Raises ValueError for longer paths."""
+        self._has_position = options.position
         self.schema = schema
         self._marks = marks or Marks(ChangeLog.CANAL)
         row_columns = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
         if any(len(source.keys) != 1 for _, source in row_columns):
             raise ValueError("a row of canal is flat: each column takes one of its keys")
         self._keys = [source.keys[0] for _, source in row_columns]
-        self._columns = [
-            TextColumn(
+        self._columns: list[TextColumn | BlobColumn] = [
+            BlobColumn(f.name)
+            if f.type == pa.binary() and options.binary == "latin1"
+            else TextColumn(
                 column=f.name,
                 dtype=f.type,
                 zone=zone,
@@ -59,7 +85,11 @@ class CanalDecoder:
         ]
         row = pa.struct([(key, pa.string()) for key in dict.fromkeys(self._keys)])
         wire = pa.schema([("type", pa.string()), ("ts", pa.int64()), ("data", pa.list_(row))])
-        self._envelope = open_decoder(wire, [Source((name,)) for name in wire.names])
+        wire_sources = [Source((name,)) for name in wire.names]
+        if self._has_position:
+            wire = wire.append(pa.field(_POSITION, pa.int64()))
+            wire_sources.append(Source(_POSITION_KEYS))
+        self._envelope = open_decoder(wire, wire_sources)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         read = self._envelope.decode(values)
@@ -74,7 +104,9 @@ class CanalDecoder:
         columns: dict[str, pa.Array] = {
             OPERATION: _LETTERS.take(pc.index_in(operations, _KNOWN)).take(message),
             TIME: rows.column("ts").take(message),
-            POSITION: pa.nulls(len(numbers), pa.string()),
+            POSITION: padded(rows.column(_POSITION)).take(message)
+            if self._has_position
+            else pa.nulls(len(numbers), pa.string()),
         }
         good = np.ones(len(numbers), np.bool_)
         names = (name for name in self.schema.names if name not in CHANGE_COLUMNS)
@@ -110,8 +142,13 @@ class CanalDecoder:
         numbers, images = _spread(data, pa.array(known & ~truncates))
         missing = np.bincount(numbers[mask_of(images.is_null())], minlength=len(rows))
         good = known & (truncates | ((counts > 0) & (counts <= MOST_ROWS) & (missing == 0)))
+        if self._has_position:
+            unplaced = good & mask_of(rows.column(_POSITION).is_null())
+            refusals |= dict.fromkeys(places[unplaced].tolist(), _UNPLACED)
         for at in np.flatnonzero(~good & ~marks[places]).tolist():
             refusals[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
+        if self._has_position:
+            good &= ~unplaced
         return (rows, places) if good.all() else (rows.filter(pa.array(good)), places[good])
 
 

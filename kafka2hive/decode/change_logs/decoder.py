@@ -120,6 +120,7 @@ def make(spec: DecoderSpec) -> Decoder:
             open_decoder=of_format,
             changes=spec.changes,
             marks=Marks(spec.change_log, spec),
+            options=spec.canal,
         )
     in_json = spec.change_log is ChangeLog.DEBEZIUM and spec.format in ("json", "json_schema")
     decimals: DecimalForm | None = spec.decimals if in_json else "own"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from kafka2hive.config.keys import ChangeLog, CsvOptions, WireFormat
-from kafka2hive.config.keys.source import FlatRows, PluginOptions
+from kafka2hive.config.keys.source import CanalKeys, FlatRows, PluginOptions
 from kafka2hive.decode.contract.sources import Source, same_name_sources
 from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchemas
 from kafka2hive.model.writer_schema import WriterSchema
@@ -95,7 +95,7 @@ class DecoderSpec:
     `rows`: how a message holds rows: `one`; `lines` for `json` and `csv`; `array` for `json` and `json_schema`.
     `array`: the path to that array in the message's object; empty: the message is the array.
     `change_log`: the tool whose envelopes are unpacked, in any format with named fields.
-    `flat`: Debezium's envelopes are unpacked already.
+    `flat`: Debezium's envelopes are unpacked already. `canal`: options of Canal's messages.
     `decimals`: how Debezium writes decimals in JSON; None: as the records' schemas say.
     `unavailable`: how Debezium writes values that the database did not log.
     `table`, `plugin`: for a plug-in's decoder. `changes`: counts the values that leeway changes.
@@ -114,6 +114,7 @@ class DecoderSpec:
     csv: CsvOptions = CsvOptions()  # noqa: RUF009  the same
     change_log: ChangeLog | None = None
     flat: FlatRows | None = None
+    canal: CanalKeys = CanalKeys()  # noqa: RUF009  the same
     decimals: Literal["text", "base64"] | None = None
     unavailable: UnavailableValues = UnavailableValues()
     table: str = ""

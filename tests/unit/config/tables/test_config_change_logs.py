@@ -4,8 +4,10 @@ import pytest
 
 from kafka2hive.config.keys import StartKind
 from kafka2hive.config.keys.source import (
+    CanalKeys,
     ChangeLog,
     FlatRows,
+    canal_keys,
     change_log_of,
     decimal_encoding,
     flat_rows,
@@ -82,7 +84,12 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
         ("    source: {debezium: {decimals: precise}}\n" + COLUMNS, "base64"),
         ("    source: canal\n    format: json_schema\n" + COLUMNS, "plain JSON: write format: json"),
         ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as text"),
-        ("    source: canal\n    columns: {id: binary}\n", "declare it as string"),
+        ("    source: canal\n    columns: {id: binary}\n", "source: {canal: {binary: latin1}}"),
+        (
+            "    source: {canal: {binary: latin1}}\n    columns: {id: 'array<binary>'}\n",
+            "canal writes every value as text",
+        ),
+        ("    source: {canal: {binary: utf8}}\n" + COLUMNS, "refuse or latin1"),
         ("    source: canal\n    columns: {id: {type: int, from: $.a.b}}\n", "a row of canal is flat"),
         (
             "    source: debezium\n    format: raw\n",
@@ -122,6 +129,14 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
 def test_contradictions_are_reported(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(FILMS + lines)))
     assert message in text
+
+
+def test_blobs_of_canal_fill_columns_of_binary_if_the_map_says_so() -> None:
+    table = films(
+        "    source: {canal: {binary: latin1, position: true}}\n    columns: {id: bigint, b: binary}\n"
+    )
+    assert canal_keys(table.source) == CanalKeys(binary="latin1", position=True)
+    assert canal_keys("canal") == canal_keys("debezium") == CanalKeys()
 
 
 def test_flat_rows_have_the_columns_of_envelopes() -> None:
