@@ -24,6 +24,7 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
+from kafka2hive.decode.schemas.declared import DeclaredSchemas
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.writer_schema import SchemaId, SchemaInvalid, WriterSchema
@@ -200,7 +201,8 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         writer = self._writers.get(schema_id)
         if writer is None:
             hint = long_id_hint(schema_id, self._wire.framing)
-            return Reason(code, f"the schema registry has no schema of id {schema_id}{hint}")
+            place = "the map" if isinstance(self._writers, DeclaredSchemas) else "the schema registry"
+            return Reason(code, f"{place} has no schema of id {schema_id}{hint}")
         if writer.kind != self.kind:
             return Reason(
                 code, f"the schema of id {schema_id} is of kind {writer.kind[:20]}, not {self.kind}"

@@ -25,6 +25,7 @@ from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.masks import Masks, masks_of
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, without_rejections
+from kafka2hive.task.required_headers import REQUIRED_HEADERS, RequiredSchemaHeader
 from kafka2hive.task.rows import beyond_record_times, rows_of_tombstones, value_spec, with_metadata
 
 LARGEST_VALUE = 64 * 1024 * 1024
@@ -95,7 +96,6 @@ class ChunkDecoder:
             if is_plain
             else _make_decoder(table, writers, key_writers)
         )
-        self._transport = Transport(table.compression, table.encoding)
         self._changes.take()  # discard what an abandoned task counted
         self._changes.take_defaults()
         self._filled = FilledColumns(table)
@@ -104,10 +104,15 @@ class ChunkDecoder:
         in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
         names_schemas = table.format in FRAMED and not isinstance(writers, WriterSchema)
         indexes = table.wire_format.indexes
-        self._schema_headers = (
-            SchemaHeaders(VALUE_SCHEMA_ID_HEADER, table.format, indexes) if names_schemas else None
-        )
-        self._joins_headers = names_schemas and table.framing == "header"
+        framing = table.framing if names_schemas else "id4"
+        self._transport = Transport(table.compression, table.encoding, framing)
+        required = REQUIRED_HEADERS.get(table.framing) if names_schemas else None
+        self._schema_headers: SchemaHeaders | RequiredSchemaHeader | None = None
+        if required is not None:
+            self._schema_headers = RequiredSchemaHeader(required, table.format)
+        elif names_schemas:
+            self._schema_headers = SchemaHeaders(VALUE_SCHEMA_ID_HEADER, table.format, indexes)
+        self._joins_headers = required is not None or (names_schemas and table.framing == "header")
         self._wants_headers = in_metadata or self._key_and_header_columns.wants_headers or self._joins_headers
 
     def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:

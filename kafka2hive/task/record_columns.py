@@ -21,6 +21,7 @@ from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import HeaderPairs, Indices
 from kafka2hive.task.rejections import Rejections, without_rejections
+from kafka2hive.task.required_headers import NO_HEAD, named_framing
 from kafka2hive.task.rows import column_schema
 
 FRAMED = ("avro", "protobuf", "json_schema")
@@ -28,8 +29,6 @@ FRAMED = ("avro", "protobuf", "json_schema")
 VALUE_SCHEMA_ID_HEADER, KEY_SCHEMA_ID_HEADER = "__value_schema_id", "__key_schema_id"
 _HEADS = {0: HEAD, 1: GUID_HEAD}
 """The length in bytes of a schema id in a header, by the value of its first byte, which is included."""
-_NO_HEAD = b"\xff"
-"""Put before data whose header is malformed, so that no decoder mistakes the data's own first bytes for a schema id."""
 ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
 """Columns by name with one value per record, and the reason for each rejected record by its index."""
 
@@ -59,13 +58,13 @@ class SchemaHeaders:
         for place, head in enumerate(heads):
             if head and not self._is_whole(head):
                 bad[place] = self._reason(head)
-                heads[place] = _NO_HEAD
+                heads[place] = NO_HEAD
         return pc.binary_join_element_wise(pa.array(heads, pa.binary()), data, b""), bad
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
         """Return for each unframed message the text to append to its reason; empty if the message does not have the header."""
         text = f"; its header {self._name} names a schema, which `framing: header` reads"
-        return [text if self._head_of(pairs) else "" for pairs in headers]
+        return [text if self._head_of(pairs) else named_framing(pairs) for pairs in headers]
 
     def _head_of(self, pairs: HeaderPairs) -> bytes:
         """Return the last value of the header; empty if the record lacks the header."""

@@ -1,9 +1,10 @@
-"""The source of the writer schemas of a table's decoder: the map, the registry, or none."""
+"""The source of the writer schemas of a table's decoder: the map (one schema, or several by id), the registry, or none."""
 
 import os
 
 from kafka2hive.config.keys import RecordPart, RegistryOptions, TableSettings
 from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.storage.port import FileSystem
@@ -16,7 +17,7 @@ def writers_of(
 ) -> WriterSchemas | WriterSchema | None:
     """Return the writer schemas of the table's values, None for a format without them.
 
-    If `keeps`, schemas from the registry may be written to the storage.
+    If `keeps`, schemas from the registry may be written to the storage. Raises TableError for an invalid schema of the map.
     """
     if table.format not in ("avro", "protobuf"):
         return None
@@ -24,6 +25,13 @@ def writers_of(
         return WriterSchema(AVRO, table.avro_schema)
     if table.format == "protobuf" and table.protobuf_schema is not None:
         return WriterSchema(PROTOBUF, table.protobuf_schema, message=table.protobuf_message)
+    if table.format == "avro" and table.schemas:
+        from kafka2hive.decode.schemas.declared import declared_schemas
+
+        try:
+            return declared_schemas(table.framing, table.schemas)
+        except ValueError as error:
+            raise TableError("decode.schema", f"{table.table}: {error}") from error
     if settings.registry is None:  # unreachable in a run: the map's checks refuse such a table
         return None
     return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)

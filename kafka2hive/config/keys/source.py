@@ -1,8 +1,10 @@
 """What a table reads: where it begins in its topics, how records are encoded, and change logs."""
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal
+from uuid import UUID
 
 from kafka2hive.config.keys.declaration import Bounds, Key, Properties
 from kafka2hive.config.keys.json_path import parse_json_path
@@ -20,8 +22,19 @@ UNAVAILABLE_TYPE = "array<string>"
 """The column with the names of the columns whose values the connector did not know, and its Hive type; only if the map asks."""
 DEFAULT_PLACEHOLDER = "__debezium_unavailable_value"
 _HEX = "hex:"
+_METADATA_VERSION = re.compile(r"(0|[1-9][0-9]*):(0|[1-9][0-9]*)")
 
-Framing = Literal["id4", "id8", "header"]
+Framing = Literal[
+    "id4",
+    "id8",
+    "header",
+    "single_object",
+    "glue",
+    "azure",
+    "apicurio_global",
+    "apicurio_content",
+    "cloudera",
+]
 ProtobufIndexes = Literal["zigzag", "unsigned"]
 Compression = Literal["none", "gzip", "zlib", "deflate", "zstd", "lz4", "snappy"]
 Encoding = Literal[
@@ -129,6 +142,24 @@ class WireFormat:
 
     framing: Framing = "id4"
     indexes: ProtobufIndexes = "zigzag"
+
+
+def declared_id(framing: Framing, text: str) -> int | str | None:
+    """Return the id that messages have of a schema with this key in the map's `schemas`.
+
+    None if the framing computes it from the schema. Raises ValueError for a key that is no such id.
+    """
+    if framing == "single_object":
+        return None
+    if framing in ("glue", "azure"):
+        return str(UUID(text))
+    if framing == "cloudera" and _METADATA_VERSION.fullmatch(text):
+        return text
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    if framing == "header":
+        return str(UUID(text))
+    raise ValueError("expected the number of a schema" + (", or METADATA:VERSION" * (framing == "cloudera")))
 
 
 class Tombstones(Enum):

@@ -86,9 +86,20 @@ class SharedOptions:
             "Where records and keys carry the ID of their schema, [more](#framing).",
             more="`id4`: a 0x00 byte, then 4 bytes, before the data (Confluent's wire format); `id8`: a 0x00 byte, then 8 "
             "bytes (Apicurio's earlier default); `header`: in `__value_schema_id` and "
-            "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header.",
+            "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header. "
+            "Of values only: `single_object` (Avro's own), `glue`, `azure`, `apicurio_global`, "
+            "`apicurio_content`, `cloudera`.",
         ),
     ] = "id4"
+    schemas: Annotated[
+        Properties,
+        Key(
+            "With `format: avro`: the schemas of the ids in records, instead of a registry, [more](#schemas).",
+            more="Schema's id: JSON text or `file:/path`. With `framing: single_object`, any name: schema.",
+            written="id: schema",
+            example='{"7": \'{"type": "record", "name": "A", "fields": []}\'}',
+        ),
+    ] = ()
     protobuf_indexes: Annotated[
         ProtobufIndexes,
         Key(

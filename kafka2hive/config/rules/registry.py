@@ -6,12 +6,15 @@ from urllib.parse import urlsplit
 
 from kafka2hive.config.keys.columns import RecordPart
 from kafka2hive.config.keys.connections import RegistryOptions
+from kafka2hive.config.keys.source import declared_id
 from kafka2hive.config.rules.columns import uses_registry_for_keys
 from kafka2hive.config.rules.table_options import TableCheck, declared_columns
 from kafka2hive.config.yaml.problems import Problems
 from kafka2hive.config.yaml.shape import MapSections
 
 _FORM = "expected http(s)://host:port[/path], several addresses of one registry separated by commas"
+OTHER_FRAMINGS = ("single_object", "glue", "azure", "apicurio_global", "apicurio_content", "cloudera")
+_WITHOUT_REGISTRY = ("single_object", "glue", "azure")
 _PRINTABLE = re.compile(r"[!-~]+")
 
 
@@ -83,7 +86,7 @@ def check_schemas(check: TableCheck, has_registry: bool) -> None:
         elif text is not None:
             if fault := fault_of(text):
                 check.add(check.path(key), fault)
-        elif not has_registry:
+        elif not has_registry and not (format == "avro" and table.schemas):
             message = (
                 f"format {format} needs a registry section (records that name their schema by id) or {key} "
                 f"(plain {format.capitalize()} records)"
@@ -91,6 +94,7 @@ def check_schemas(check: TableCheck, has_registry: bool) -> None:
             check.add(check.path("format"), message)
     _check_evolution(check)
     _check_framing(check)
+    _check_declared(check)
     if table.protobuf_message is not None and table.protobuf_schema is None:
         message = (
             "is used only with protobuf_schema: records that name their schema by id also name the message"
@@ -102,7 +106,8 @@ def _check_evolution(check: TableCheck) -> None:
     """Reject options for new fields if the table ignores new fields, or if its records do not name their schemas."""
     table = check.table
     own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema}
-    if table.schema_evolution != "ignore" and table.format in own_schema and own_schema[table.format] is None:
+    names_schemas = table.format in own_schema and own_schema[table.format] is None and not table.schemas
+    if table.schema_evolution != "ignore" and names_schemas:
         return
     for key in ("ignored_fields", "subject"):
         if key in check.map_keys.given:
@@ -124,6 +129,43 @@ def _check_framing(check: TableCheck) -> None:
     if "protobuf_indexes" in check.map_keys.given and "protobuf" not in formats:
         message = "is used only with protobuf records or keys that name their schema by id"
         check.add(check.path("protobuf_indexes"), message)
+
+
+def _check_declared(check: TableCheck) -> None:
+    """Check the map's `schemas`, and framings that need them or that only some formats have."""
+    table, framing = check.table, check.table.framing
+    if table.schemas and (table.format != "avro" or table.avro_schema is not None):
+        if _contradicts(check, "schemas"):
+            why = (
+                "has avro_schema, the one of all records" if table.format == "avro" else f"is {table.format}"
+            )
+            message = (
+                f"is used only with format avro, for records that name their schema by id; the table {why}"
+            )
+            check.add(check.path("schemas"), message)
+        return
+    for name, text in table.schemas:
+        path = check.path("schemas", name)
+        try:
+            declared_id(framing, name)
+        except ValueError as error:
+            check.add(path, f"is no id of framing: {framing}: {error}")
+        if fault := fault_of_schema(text):
+            check.add(path, fault)
+    if framing not in OTHER_FRAMINGS or "framing" not in check.map_keys.given:
+        return
+    path = check.path("framing")
+    formats = ("avro", "json_schema") if framing == "glue" else ("avro",)
+    if table.format not in formats:
+        check.add(path, f"{framing} is used only with format {' or '.join(formats)}; it is {table.format}")
+    elif table.format == "avro" and framing in _WITHOUT_REGISTRY and not table.schemas:
+        check.add(path, f"{framing} needs schemas in the map: no registry is asked for such ids")
+    if uses_registry_for_keys(check) or (table.key_format == "json_schema" and _has_keys(check)):
+        check.add(path, f"{framing} is for values; keys in {table.key_format} are not read with it")
+
+
+def _has_keys(check: TableCheck) -> bool:
+    return any(column.part is RecordPart.KEY for column in declared_columns(check.before_sql().table))
 
 
 def _contradicts(check: TableCheck, key: str) -> bool:
@@ -157,13 +199,18 @@ def fault_of_schema(text: str) -> str:
 def check_registry_is_used(sections: MapSections, tables: list[TableCheck], problems: Problems) -> None:
     """Check that at least one of the map's `tables` uses the registry section, if there is one."""
     with_schemas = [check for check in tables if check.table.format in ("avro", "protobuf")]
-    users = [c for c in with_schemas if getattr(c.table, f"{c.table.format}_schema") is None]
+    users = [
+        c
+        for c in with_schemas
+        if getattr(c.table, f"{c.table.format}_schema") is None
+        and not (c.table.format == "avro" and c.table.schemas)
+    ]
     if sections.has_registry and tables and not users and not any(map(uses_registry_for_keys, tables)):
         message = "no table uses it: "
         if with_schemas:
             format = with_schemas[0].table.format
             article = "an" if format == "avro" else "a"
-            message += f"all tables with format {format} have {article} {format}_schema"
+            message += f"all tables with format {format} have {article} {format}_schema, or schemas"
         else:
             message += "no table has format avro or protobuf"
         problems.add(("registry",), message)

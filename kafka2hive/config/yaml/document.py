@@ -334,4 +334,5 @@ def _may_be_file(path: Path) -> bool:
 
 
 def _is_schema(path: Path) -> bool:
-    return path[-1:] in (("avro_schema",), ("protobuf_schema",)) and path[0] in ("tables", "defaults")
+    is_one = path[-1:] in (("avro_schema",), ("protobuf_schema",)) or path[-2:-1] == ("schemas",)
+    return is_one and path[0] in ("tables", "defaults")

@@ -9,9 +9,9 @@ FOREIGN_FORMS = {
     b"\x04\x22\x4d\x18": "lz4, which `compression: lz4` reads",
     b"\x82SNAPPY\x00": "snappy of Java's SnappyOutputStream, which `compression: snappy` reads",
     b"Obj\x01": "whole Avro files, each with its schema",
-    b"\xc3\x01": "Avro's single objects, whose schemas are named by a fingerprint and are in no registry",
-    b"\x03\x00": "records of AWS Glue's schema registry",
-    b"\x03\x05": "compressed records of AWS Glue's schema registry",
+    b"\xc3\x01": "Avro's single objects, which `framing: single_object` reads with the map's `schemas`",
+    b"\x03\x00": "records of AWS Glue's schema registry, which `framing: glue` reads with the map's `schemas`",
+    b"\x03\x05": "compressed records of AWS Glue's schema registry, which `framing: glue` reads with the map's `schemas`",
     b"PAR1": "whole Parquet files",
 }
 

@@ -1,6 +1,6 @@
 """Find the head of each message: its schema, for Protobuf the message type in the schema, and where the content begins."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
@@ -24,11 +24,18 @@ MOST_INDEXES = 32
 """Limit of Protobuf's indexes: how deep a type that a message names may be nested in other types."""
 _LONGEST_INDEX = 3
 """Limit of bytes of an index, or of the number of indexes: enough for more types than any file has."""
-_ID_BYTES: dict[Framing, int] = {"id4": 4, "id8": 8, "header": 4}
+_ID_BYTES: dict[Framing, int] = {"id4": 4, "id8": 8, "header": 4, "apicurio_global": 8, "apicurio_content": 8}
+"""The bytes of numbers after byte 0. The id of Apicurio's headers is put in front of the value in this form."""
 _HEAD_TEXTS: dict[Framing, str] = {
     "id4": "byte 0, the schema's id in 4 bytes",
     "id8": "byte 0, the schema's id in 8 bytes",
     "header": "a schema's id in a header, or byte 0 and the id in 4 bytes",
+    "single_object": "bytes c3 01, the schema's fingerprint in 8 bytes",
+    "glue": "byte 3, byte 0 or 5, a GUID in 16 bytes",
+    "azure": "the header content-type with the schema's GUID",
+    "apicurio_global": "the header apicurio.value.globalId with 8 bytes",
+    "apicurio_content": "the header apicurio.value.contentId with 8 bytes",
+    "cloudera": "byte 1 and 12 bytes, byte 2 and 8 bytes, or byte 3 and 4 bytes",
 }
 _GLUE_COMPRESSIONS = (0, 5)
 _GLUE_HEAD = 18
@@ -38,6 +45,37 @@ _SHOWN = 24
 """The number of first bytes of a message that tell one framing from another."""
 Indexes = tuple[int, ...]
 Octets = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a message begins: these bytes, then an id of `id_bytes` bytes, which `name` turns into the schema's id."""
+
+    begin: bytes
+    id_bytes: int
+    name: Callable[[bytes], SchemaId]
+
+
+def _guid(octets: bytes) -> SchemaId:
+    return str(UUID(bytes=octets))
+
+
+def _number(octets: bytes) -> SchemaId:
+    return int.from_bytes(octets, "big")
+
+
+def _metadata_version(octets: bytes) -> SchemaId:
+    return f"{int.from_bytes(octets[:8], 'big')}:{int.from_bytes(octets[8:], 'big')}"
+
+
+_MARKS: dict[Framing, tuple[Mark, ...]] = {
+    "single_object": (Mark(b"\xc3\x01", 8, lambda octets: octets[::-1].hex()),),
+    "glue": (Mark(b"\3\0", 16, _guid),),
+    "azure": (Mark(b"\1", 16, _guid),),
+    "cloudera": (Mark(b"\1", 12, _metadata_version), Mark(b"\2", 8, _number), Mark(b"\3", 4, _number)),
+}
+"""Framings whose ids are no numbers after byte 0. Compressed values of `glue` are decompressed before; the id of `azure` is put
+in front of the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +94,9 @@ class Head:
 
 def heads(values: pa.BinaryArray, framing: Framing) -> Iterator[tuple[Head, Places]]:
     """Yield each distinct head (without indexes) and the places of its messages in the batch, ascending."""
+    if framing in _MARKS:
+        yield from _marked_heads(values, _MARKS[framing])
+        return
     for number, places in places_by_key(schema_ids(values, framing)):
         if number >= 0:
             yield Head(number, 1 + _ID_BYTES[framing]), places
@@ -83,18 +124,30 @@ def schema_ids(values: pa.BinaryArray, framing: Framing = "id4") -> Places:
 
 def _guid_heads(values: pa.BinaryArray, places: Places) -> Iterator[tuple[Head, Places]]:
     """Yield the heads of messages that begin with a GUID, or with no id at all."""
+    for head, part in _marked_heads(values.take(pa.array(places)), _MARKS["azure"]):
+        yield head, places[part]
+
+
+def _marked_heads(values: pa.BinaryArray, marks: Sequence[Mark]) -> Iterator[tuple[Head, Places]]:
+    """Yield the heads of messages that begin with one of the marks and a whole id, then those of all others."""
     messages = message_bytes(values)
-    starts, lengths = messages.offsets[places], np.diff(messages.offsets)[places]
-    framed = lengths >= GUID_HEAD
-    framed[framed] = messages.raw[starts[framed]] == 1
-    if not framed.all():
-        yield Head(None, 0), places[~framed]
-    if not framed.any():
-        return
-    guids = messages.raw[starts[framed][:, None] + np.arange(1, GUID_HEAD)]
-    distinct, which = np.unique(guids, axis=0, return_inverse=True)
-    for number, same in places_by_key(which.reshape(-1)):
-        yield Head(str(UUID(bytes=distinct[number].tobytes())), GUID_HEAD), places[framed][same]
+    starts, lengths = messages.offsets[:-1].astype(np.int64), np.diff(messages.offsets)
+    unframed = np.ones(len(values), np.bool_)
+    for mark in marks:
+        length = len(mark.begin) + mark.id_bytes
+        framed = lengths >= length
+        for at, octet in enumerate(mark.begin):
+            framed[framed] = messages.raw[starts[framed] + at] == octet
+        unframed &= ~framed
+        places = np.flatnonzero(framed)
+        if not len(places):
+            continue
+        ids = messages.raw[starts[places][:, None] + np.arange(len(mark.begin), length)]
+        distinct, which = np.unique(ids, axis=0, return_inverse=True)
+        for number, same in places_by_key(which.reshape(-1)):
+            yield Head(mark.name(distinct[number].tobytes()), length), places[same]
+    if unframed.any():
+        yield Head(None, 0), np.flatnonzero(unframed)
 
 
 def indexed_heads(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Places]]:
@@ -199,7 +252,12 @@ def no_frames(
     framing: Framing,
 ) -> list[Reason]:
     """Return the reasons against the messages at `places`, which lack the framing's head. `what`: what should follow the head."""
-    text = f"not in the schema registry's format ({_HEAD_TEXTS[framing]}, {what})"
+    form = (
+        "the schema registry's format"
+        if framing in ("id4", "id8", "header")
+        else f"the form of framing: {framing}"
+    )
+    text = f"not in {form} ({_HEAD_TEXTS[framing]}, {what})"
     return [
         Reason(f"{format}.frame", text + look_alike(begin[:_SHOWN], framing))
         for begin in values.take(pa.array(places)).to_pylist()
@@ -215,9 +273,9 @@ def _guess(begin: bytes, framing: Framing) -> str:
     if not begin:
         return "the message is empty"
     if begin[:2] == b"\xc3\x01" and len(begin) >= _SINGLE_OBJECT_HEAD:
-        return "it begins as Avro's single-object encoding does (bytes c3 01, a fingerprint), which is not supported"
+        return "it begins as Avro's single-object encoding does (bytes c3 01, a fingerprint); framing: single_object reads it"
     if begin[0] == 3 and len(begin) >= _GLUE_HEAD and begin[1] in _GLUE_COMPRESSIONS:
-        return "it begins as AWS Glue's serializer writes (03, compression, a UUID), which is not supported"
+        return "it begins as AWS Glue's serializer writes (03, compression, a UUID); framing: glue reads it"
     if begin[:4] == b"Obj\x01":
         return "it begins as an Avro file does, which is not supported"
     if begin[0] == 0:
@@ -231,6 +289,8 @@ def _guess(begin: bytes, framing: Framing) -> str:
 
 def json_id_hint(message: bytes, framing: Framing) -> str:
     """Return a hint if there is no JSON after the id, but there is after an id of the other length."""
+    if framing not in ("id4", "id8", "header"):
+        return ""
     own, other = (9, 5) if framing == "id8" else (5, 9)
     if message[own : own + 1] in _JSON_BEGINS or message[other : other + 1] not in _JSON_BEGINS:
         return ""
@@ -240,6 +300,6 @@ def json_id_hint(message: bytes, framing: Framing) -> str:
 
 def long_id_hint(schema_id: object, framing: Framing) -> str:
     """Return a hint for id 0. Ids begin at 1, so four zero bytes may be the first half of an id in eight bytes."""
-    if schema_id != 0 or framing == "id8":
+    if schema_id != 0 or framing not in ("id4", "header"):
         return ""
     return ": is it the first half of an id in 8 bytes? framing: id8 reads those"

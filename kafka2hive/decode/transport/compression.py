@@ -38,7 +38,7 @@ def decompressor(compression: Compression) -> Decompress | None:
         case "none":
             return None
         case "gzip" | "zlib" | "deflate":
-            return lambda value: _inflate(value, compression)
+            return lambda value: inflate(value, compression)
         case "zstd" | "lz4":
             return lambda value: _of_arrow(value, compression)
         case "snappy":
@@ -53,7 +53,7 @@ def _oversized() -> Undecodable:
     return Undecodable(OVERSIZED, f"its content has more than {LARGEST_CONTENT} bytes")
 
 
-def _inflate(value: bytes, compression: str) -> bytes:
+def inflate(value: bytes, compression: str) -> bytes:
     """Decompress gzip, which may have several members, zlib or deflate. zlib checks lengths and checksums."""
     parts: list[bytes] = []
     size, rest = 0, value

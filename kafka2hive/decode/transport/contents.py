@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.keys.source import Compression, Encoding
+from kafka2hive.config.keys.source import Compression, Encoding, Framing
 from kafka2hive.decode.transport.compression import Undecodable, decompressor
 from kafka2hive.decode.transport.encoding import is_ascii_compatible, transcoder
+from kafka2hive.decode.transport.glue import has_glue_compression, without_glue_compression
 from kafka2hive.decode.values.batch import Places, message_bytes
 from kafka2hive.plugins import Reason
 
@@ -28,19 +29,23 @@ class Contents:
 class Transport:
     """Undoes what the producer did to values as a whole: first the compression, then the text's encoding."""
 
-    def __init__(self, compression: Compression = "none", encoding: Encoding = "utf-8") -> None:
+    def __init__(
+        self, compression: Compression = "none", encoding: Encoding = "utf-8", framing: Framing = "id4"
+    ) -> None:
+        """`framing`: with `glue`, the data after the head may be compressed, too."""
         self._decompress = decompressor(compression)
         self._transcode = transcoder(encoding)
         self._keeps_ascii = is_ascii_compatible(encoding)
+        self._is_glue = framing == "glue"
 
     @property
     def is_plain(self) -> bool:
         """Whether values are their own contents."""
-        return self._decompress is None and self._transcode is None
+        return self._decompress is None and self._transcode is None and not self._is_glue
 
     def contents(self, values: pa.BinaryArray) -> Iterator[Contents]:
         """Yield the contents of all values, which are not null, in order. Of no values, yield one empty piece."""
-        if self.is_plain or (self._decompress is None and self._keeps_ascii and _is_ascii(values)):
+        if self.is_plain or self._leaves(values):
             yield Contents(values, np.arange(len(values)), {})
             return
         found: list[bytes] = []
@@ -61,8 +66,18 @@ class Transport:
         if found or refusals or not len(values):
             yield _piece(found, places, refusals)
 
+    def _leaves(self, values: pa.BinaryArray) -> bool:
+        """Whether all of these values are their own contents, as a look at all their bytes tells."""
+        if self._decompress is not None:
+            return False
+        if self._is_glue:
+            return not has_glue_compression(values)
+        return self._keeps_ascii and _is_ascii(values)
+
     def _content(self, value: bytes) -> bytes:
         content = value if self._decompress is None else self._decompress(value)
+        if self._is_glue:
+            content = without_glue_compression(content)
         return content if self._transcode is None else self._transcode(content)
 
     def all_contents(self, values: pa.BinaryArray) -> Contents:

@@ -65,6 +65,7 @@ def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
         and has_registry
         and rule.format in own_schema
         and own_schema[rule.format] is None
+        and not rule.schemas
     )
 
 

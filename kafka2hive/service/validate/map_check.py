@@ -4,7 +4,7 @@ Spark plans each SELECT as in a run. It starts only if a table has SQL, and read
 uses Hive's columns and the present contents of lookups.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Protocol
@@ -47,11 +47,14 @@ def check_own_schemas(service_map: ServiceMap) -> None:
         for index, rule in enumerate(service_map.tables)
         if rule.source in ("events", "binlog") and (schema := _own_schema(rule)) is not None
     }
-    if not schemas:
+    by_id = [index for index, rule in enumerate(service_map.tables) if rule.format == "avro" and rule.schemas]
+    if not (schemas or by_id):
         return
     with _problems_of(service_map) as problems:
         for index, schema in schemas.items():
             _check_schema(service_map.tables[index], schema, ("tables", index), problems)
+        for index in by_id:
+            _check_schemas_by_id(service_map.tables[index], ("tables", index), problems)
 
 
 def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
@@ -112,18 +115,46 @@ def _own_schema(rule: TableRule) -> WriterSchema | None:
     return None
 
 
+def _check_schemas_by_id(rule: TableRule, table: Path, problems: Problems) -> None:
+    """Check that all schemas of the map are valid and can be told apart, and that at least one can fill each column."""
+    from kafka2hive.decode.schemas.declared import declared_schemas
+    from kafka2hive.schema_evolution.map_schemas import declared_schema_faults
+
+    columns = rule.records or rule.columns
+    values = [column for column in columns if column.part is RecordPart.VALUE]
+    try:
+        declared_schemas(rule.framing, rule.schemas)
+        faults = [declared_schema_faults(WriterSchema(AVRO, text), values) for _, text in rule.schemas]
+    except ValueError as error:
+        problems.add((*table, "schemas"), str(error))
+        return
+    if rule.source in ("events", "binlog"):
+        _report_columns(
+            rule,
+            {name: why for name, why in faults[0].items() if all(name in f for f in faults)},
+            table,
+            problems,
+        )
+
+
 def _check_schema(rule: TableRule, schema: WriterSchema, table: Path, problems: Problems) -> None:
     from kafka2hive.schema_evolution.map_schemas import (
         declared_schema_faults,  # slow, and most maps have no schema
     )
 
-    key, columns = ("records", rule.records) if rule.records else ("columns", rule.columns)
+    columns = rule.records or rule.columns
     values = [column for column in columns if column.part is RecordPart.VALUE]
     try:
         faults = declared_schema_faults(schema, values)
     except ValueError as error:
         problems.add((*table, f"{rule.format}_schema"), str(error))
         return
+    _report_columns(rule, faults, table, problems)
+
+
+def _report_columns(rule: TableRule, faults: Mapping[str, str], table: Path, problems: Problems) -> None:
+    """Report the faults of columns, by name, at their lines."""
+    key, columns = ("records", rule.records) if rule.records else ("columns", rule.columns)
     for number, column in enumerate(columns):
         if column.name in faults:
             by_name: Path = (*table, key, column.name)

@@ -320,7 +320,7 @@ class KafkaAudit:
         """
         if not self._judge.columns:
             return
-        sample = RecordSample(self._judge, place)
+        sample = RecordSample(self._judge, place, self._table.framing)
         by_name = {**self._settings.tables, self._table.table: table_of_values(self._table)}
         settings = replace(self._settings, tables=by_name)
         # the piece was read before, so this ends well or soon
@@ -329,7 +329,8 @@ class KafkaAudit:
         for partition in partitions.values():
             if partition.reduction.place is not None:
                 of_partition = self._samples.setdefault(
-                    partition.home.path, RecordSample(self._judge, partition.reduction.place)
+                    partition.home.path,
+                    RecordSample(self._judge, partition.reduction.place, self._table.framing),
                 )
                 of_partition.rows |= sample.rows
         for file, data in zip(unit.files, contents, strict=True):

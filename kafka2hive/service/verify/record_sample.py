@@ -7,29 +7,30 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.keys import Bucketing, BucketTime, TableSettings
+from kafka2hive.config.keys import Bucketing, BucketTime, Framing, TableSettings
 from kafka2hive.config.keys.columns import Column, RecordPart
 from kafka2hive.formats.contract.port import FileReader
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.verify.rows import OUTSIDE, PlaceColumns, Span
+from kafka2hive.service.verify.semantics.framing import HEAD_HEADERS, whole_message
 from kafka2hive.service.verify.semantics.judge import SchemaJudge, contradiction
 
 OF_EACH_SCHEMA = 20
 """The number of records that are judged of each schema, in each piece of a unit."""
 MOST_SCHEMAS = 500
 _VALUE, _HEAD = "value of the record", "head of the record"
-_HEAD_HEADER = "__value_schema_id"
 _BATCH_ROWS = 32_768
 
 
 def table_of_values(table: TableSettings) -> TableSettings:
     """Return the table as one whose rows are its records' values and metadata."""
-    head = Column(_HEAD, "binary", (_HEAD_HEADER,), part=RecordPart.HEADER)
+    header = HEAD_HEADERS.get(table.framing)
+    heads = [] if header is None else [Column(_HEAD, "binary", (header,), part=RecordPart.HEADER)]
     return replace(
         table,
         format="raw",
         source="events",
-        columns=(Column(_VALUE, "binary"), *([head] if table.framing == "header" else [])),
+        columns=(Column(_VALUE, "binary"), *heads),
         bucketing=Bucketing(path="", time=BucketTime.PROCESSING),
         schema_evolution="ignore",
     )
@@ -44,6 +45,7 @@ class RecordSample:
 
     judge: SchemaJudge
     place: PlaceColumns
+    framing: Framing = "id4"
     rows: dict[tuple[TopicPartition, int], Mapping[str, Any] | None] = field(default_factory=dict)
     _counts: dict[bytes, int] = field(default_factory=dict)
 
@@ -53,7 +55,7 @@ class RecordSample:
         values = rows.column(_VALUE).to_pylist()
         heads = rows.column(_HEAD).to_pylist() if _HEAD in rows.schema.names else [None] * len(values)
         for at, head, value in zip(places, heads, values, strict=True):
-            message = (head or b"") + (value or b"")
+            message = whole_message(self.framing, head, value or b"")
             key = self.judge.records.key(message)
             count = self._counts.get(key, 0) if key is not None else OF_EACH_SCHEMA
             if key is not None and count < OF_EACH_SCHEMA and (count or len(self._counts) < MOST_SCHEMAS):

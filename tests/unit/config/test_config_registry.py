@@ -173,7 +173,7 @@ def test_the_framing_applies_to_values_and_keys() -> None:
             "framing: is used only with avro, protobuf or",
         ),
         ("format: avro, protobuf_indexes: unsigned", "protobuf_indexes: is used only with protobuf records"),
-        ("format: avro, framing: glue", "framing: expected id4, id8 or header"),
+        ("format: avro, framing: glue", "framing: glue needs schemas in the map"),
     ],
 )
 def test_a_framing_without_records_that_name_their_schema_is_a_mistake(table: str, message: str) -> None:
