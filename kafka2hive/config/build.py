@@ -210,6 +210,7 @@ def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
             leeway=c.full_leeway,
             is_whole=c.part is RecordPart.VALUE and c.is_whole,
             mask=c.mask,
+            rules=c.rules,
         )
         for c in declared
     )

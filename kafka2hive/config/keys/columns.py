@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal
 
+from kafka2hive.config.keys.column_rules import NO_RULES, ColumnRules, LiteralText, OnBreak
 from kafka2hive.config.keys.declaration import Key, PropertyText
 from kafka2hive.config.keys.masks import Mask, MaskKeys
 
@@ -122,6 +123,7 @@ class Column:
     leeway: Leeway = STRICT
     is_whole: bool = False
     mask: Mask | None = None
+    rules: ColumnRules = NO_RULES
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -281,6 +283,52 @@ class ColumnKeys:
             "its last characters; `drop`: NULL.",
             written="`hash`, `hmac`, `drop`, or [section](#masks)",
             example="{partial: {last: 4}}",
+        ),
+    ] = None
+    required: Annotated[
+        bool,
+        Key("[Rule](#rules): every row has a value; without it, a missing field and a null are NULL."),
+    ] = False
+    least: Annotated[
+        LiteralText | None,
+        Key(
+            "[Rule](#rules): the least value of a number, `decimal`, `date` or `timestamp`.",
+            more="The value itself is allowed. Texts are ISO 8601; a timestamp is the wall clock of the table's zone.",
+            written="value of the type",
+            name="min",
+        ),
+    ] = None
+    most: Annotated[
+        LiteralText | None,
+        Key(
+            "[Rule](#rules): the greatest value of a number, `decimal`, `date` or `timestamp`.",
+            more="The value itself is allowed.",
+            written="value of the type",
+            name="max",
+        ),
+    ] = None
+    pattern: Annotated[
+        str | None,
+        Key(
+            "[Rule](#rules): the regular expression of [RE2](https://github.com/google/re2/wiki/Syntax) that matches every "
+            "whole `string`.",
+            shortest=1,
+        ),
+    ] = None
+    values: Annotated[
+        tuple[LiteralText, ...],
+        Key(
+            "[Rule](#rules): the only values.",
+            written="values of the type",
+            example="[new, paid]",
+        ),
+    ] = ()
+    on_break: Annotated[
+        OnBreak | None,
+        Key(
+            "What becomes of a row that breaks a rule of the column.",
+            more="`dead_letter`: its message becomes a dead letter; `count`: it is written and counted.",
+            otherwise="the table's",
         ),
     ] = None
 

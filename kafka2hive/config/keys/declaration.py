@@ -103,6 +103,17 @@ def _too_short(value: Sized, shortest: int) -> str:
     return f"must have at least {shortest} {'characters' if isinstance(value, str) else 'items'}"
 
 
+class FractionNumber(float):
+    """A number with a decimal point in the map, and the `text` of it, whose digits a double may not hold."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "FractionNumber":
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
 def _property_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions, Retain
+from kafka2hive.config.keys.column_rules import OnBreak
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.keys.declaration import Bounds, Key, Properties
 from kafka2hive.config.keys.source import (
@@ -222,6 +223,21 @@ class SharedOptions:
             at_most=1,
         ),
     ] = 0.1
+    on_break: Annotated[
+        OnBreak,
+        Key(
+            "What becomes of rows that break a [rule](columns.md#rules), if the column does not say.",
+            more="`dead_letter`: the message becomes a dead letter; `count`: the row is written and counted.",
+        ),
+    ] = "dead_letter"
+    unique_within_message: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...],
+        Key(
+            "[Rule](columns.md#rules) of a table whose messages hold several rows: the columns whose values together occur once "
+            "in a message.",
+            example="[id]",
+        ),
+    ] = ()
     schema_evolution: Annotated[
         SchemaEvolution,
         Key(

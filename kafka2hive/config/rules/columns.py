@@ -1,11 +1,7 @@
 """The rules of a table's columns: names, types, sources, units, metadata, keys and headers."""
 
 import json
-import math
 import re
-import struct
-from datetime import date
-from decimal import Decimal, InvalidOperation
 
 from kafka2hive.config.keys.columns import ColumnKeys, RecordPart
 from kafka2hive.config.keys.json_path import path_text
@@ -20,6 +16,7 @@ from kafka2hive.config.rules.table_options import (
 )
 from kafka2hive.config.yaml.problems import Path
 from kafka2hive.model.hive_types import has_parts
+from kafka2hive.model.literals import is_ordered, is_text, literal
 
 _NAMED_BY_ID = ("avro", "protobuf")
 """Key formats whose records name their schema in the registry."""
@@ -29,9 +26,6 @@ _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
     r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
 )
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_DECIMAL = re.compile(r"decimal\(([0-9]+),\s*([0-9]+)\)")
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def check_columns(check: TableCheck, has_hive: bool) -> None:
@@ -170,59 +164,16 @@ def _check_default(check: TableCheck, path: Path, column: DeclaredColumn, text: 
 
 def _default_fault(kind: str, text: str) -> str:
     """Return why a default is not a value of Hive's type `kind`, or an empty string if it is one."""
-    kind = kind.strip().lower()
-    if kind == "string" or re.fullmatch(r"(var)?char\([0-9]+\)", kind):
-        return ""
-    if kind == "boolean":
-        return "" if text in ("true", "false") else f"{text!r} is not a boolean: write true or false"
-    if kind == "date":
-        return "" if _is_day(text) else f"{text!r} is not a date (YYYY-MM-DD)"
-    decimal = _DECIMAL.fullmatch(kind)
-    if kind not in (*_BITS, "double", "float") and decimal is None:
+    if (
+        not (is_text(kind) or kind.strip().lower() == "boolean" or is_ordered(kind))
+        or kind.strip().lower() == "timestamp"
+    ):
         return f"a default must be a string, number, boolean or date, not {kind}"
-    if _NUMBER.fullmatch(text) is None:
-        return f"{text!r} is not a number"
-    if kind in _BITS:
-        limit = 1 << (_BITS[kind] - 1)
-        is_whole = re.fullmatch("-?[0-9]{1,19}", text) is not None
-        return "" if is_whole and -limit <= int(text) < limit else f"{text} is not a value of {kind}"
-    if decimal is not None:
-        return "" if _fits(text, int(decimal[1]), int(decimal[2])) else f"{text} does not fit {kind}"
-    return _floating_fault(text, kind)
-
-
-def _floating_fault(text: str, kind: str) -> str:
-    """Return why a float or double cannot hold a default, or an empty string if it can. Whole numbers must be exact."""
-    number = float(text)
-    if kind == "float" and math.isfinite(number):
-        try:
-            (number,) = struct.unpack("<f", struct.pack("<f", number))
-        except OverflowError:
-            number = math.inf
-    if not math.isfinite(number):
-        return f"{text} is beyond {kind}"
-    is_whole = re.fullmatch("-?[0-9]+", text) is not None
-    return f"{text} is not exact as {kind}" if is_whole and int(number) != int(text) else ""
-
-
-def _is_day(text: str) -> bool:
     try:
-        return re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def _fits(text: str, precision: int, scale: int) -> bool:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return False
-    if not number:
-        return True
-    exact = number.as_tuple()  # most of Decimal's functions round to 28 digits
-    digits = "".join(map(str, exact.digits)).rstrip("0")
-    exponent = int(exact.exponent) + len(exact.digits) - len(digits)
-    return -exponent <= scale and len(digits) + exponent <= precision - scale
+        literal(kind, text)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _check_type(check: TableCheck, path: Path, text: str) -> None:

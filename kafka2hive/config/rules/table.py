@@ -17,6 +17,7 @@ from kafka2hive.config.rules.bucket import (
     check_late,
     check_retain,
 )
+from kafka2hive.config.rules.column_rules import check_no_rules, check_rules
 from kafka2hive.config.rules.columns import check_columns, check_metadata
 from kafka2hive.config.rules.service import check_location
 from kafka2hive.config.rules.source import (
@@ -60,8 +61,10 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     _check_rows(check)
     check_decoder(check)
     check_columns(before, has_hive)
+    check_rules(before)
     if after is not before:
         check_columns(after, has_hive)
+        check_no_rules(after)
     check_metadata(after)
     check_bucket(after)
     check_writer(after)

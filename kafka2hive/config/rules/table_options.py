@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.file_formats import with_codec
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
+from kafka2hive.config.keys.column_rules import NO_RULES, ColumnRules
 from kafka2hive.config.keys.columns import (
     PLAIN_WORDS,
     STRICT,
@@ -77,6 +78,7 @@ class DeclaredColumn:
     leeway: Leeway = STRICT
     other_paths: tuple[str, ...] = ()
     mask: Mask | None = None
+    rules: ColumnRules = NO_RULES
 
     @property
     def full_leeway(self) -> Leeway:
@@ -170,6 +172,14 @@ def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredC
         ),
         other_paths=other_paths,
         mask=mask_of(keys.mask),
+        rules=ColumnRules(
+            required=keys.required,
+            least=keys.least,
+            most=keys.most,
+            pattern=keys.pattern,
+            values=keys.values,
+            on_break=keys.on_break,
+        ),
     )
 
 

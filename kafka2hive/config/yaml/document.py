@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from kafka2hive.config.keys.declaration import FractionNumber
 from kafka2hive.config.yaml.problems import MapPosition, MapProblem, Path, Problems
 
 MOST_VALUES = 200_000
@@ -185,7 +186,7 @@ class _NodeReader:
             case "int" if _WHOLE.fullmatch(text):
                 return int(text.replace("_", ""))
             case "float" if _FRACTION.fullmatch(text):
-                return float(text.replace("_", ""))
+                return FractionNumber(text.replace("_", ""))
             case "bool":
                 meaning = "true" if text.lower() in ("yes", "on", "y") else "false"
                 message = f"YAML reads {quote} as {meaning}: put it in quotes, or write true or false"
