@@ -56,8 +56,10 @@ from kafka2hive.service.verify.row_sources import (
     place_columns,
 )
 from kafka2hive.service.verify.rows import OUTSIDE, Paths, PlaceColumns, RowHashes, Span
+from kafka2hive.service.verify.rules import rule_findings
 from kafka2hive.service.verify.semantics.framing import SchemaById
 from kafka2hive.service.verify.semantics.judge import SchemaJudge
+from kafka2hive.service.verify.semantics.rules import RuleJudge
 from kafka2hive.service.verify.units import (
     PIECE_OFFSETS,
     Unit,
@@ -98,6 +100,7 @@ class KafkaAudit:
         self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._judge = SchemaJudge(self._table, _schemas(self._table, settings, files), settings.mask_keys)
         self._several_keys = columns_of_several_keys(settings, self._table)
+        self._rule_judge = RuleJudge(self._table)
         self._unjudged = 0
         self._samples: dict[str, RecordSample] = {}
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
@@ -209,6 +212,7 @@ class KafkaAudit:
         self._rows += file.rows
         self._audit.findings += placeholder_findings(reader, file.final, self._table)
         self._audit.findings += mask_findings(reader, file.final, self._table)
+        self._audit.findings += rule_findings(reader, file.final, self._rule_judge)
 
     def _piece(
         self,
@@ -473,6 +477,7 @@ class KafkaAudit:
             )
         not_checked = self._audit.not_checked
         not_checked += summary_lines(self._gone)
+        not_checked += self._rule_judge.not_judged(self._schema.names)
         if self._compacted:
             not_checked.append(
                 f"{counted(self._compacted, 'row')} whose records have since been compacted away"
