@@ -189,6 +189,15 @@ class ServiceMetrics:
             "table",
             "kind",
         )
+        self._broken = self._counter(
+            "broken_rules_total",
+            "rows that broke a [rule](columns.md#rules) of a column; `on_break` is `dead_letter` (the message became a dead "
+            "letter) or `count` (the row was written)",
+            "table",
+            "column",
+            "rule",
+            "on_break",
+        )
         self._marks = self._counter(
             "change_log_marks_total",
             "messages of change logs that stand for no single row: [marks](decoding.md#marks), which "
@@ -319,6 +328,10 @@ class ServiceMetrics:
     def observe_changed(self, table: str, kind: str, values: int) -> None:
         """Count values that were changed because a column of the map allows it; `kind`: the column's key."""
         self._add(values, self._changed, table, kind)
+
+    def observe_broken(self, table: str, column: str, *, rule: str, on_break: str, rows: int) -> None:
+        """Count rows that broke a rule of a column."""
+        self._add(rows, self._broken, table, column, rule, on_break)
 
     def observe_marks(self, table: str, kind: str, messages: int) -> None:
         """Count messages of a change log that stand for no single row."""

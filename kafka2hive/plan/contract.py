@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import LetterTimestamps, RegistryOptions, StorageOptions, TableSettings
+from kafka2hive.config.keys.column_rules import OnBreak
 from kafka2hive.config.keys.masks import LetterPayload
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, HivePartition
@@ -195,6 +196,19 @@ class UnmappedFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenRule:
+    """How many rows broke a rule of a column; `on_break` says whether their messages are dead letters or they were written.
+
+    A row is counted for each rule that it breaks, also if its message is a dead letter for another reason.
+    """
+
+    column: str
+    rule: str
+    on_break: OnBreak
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableManifest:
     """The result of a task for one table. With a `failure`, `files` are orphans and the driver commits nothing.
 
@@ -205,6 +219,7 @@ class TableManifest:
     - `seconds`: the time per phase (fetch, decode, bucket, write, close).
     - `refusals`: the most frequent reasons for dead letters.
     - `changed`: how many values the map's leeway changed, by kind.
+    - `broken`: how many rows broke the map's rules, by rule.
     - `is_compiled`: whether the worker has the compiled decoder.
     - `chosen`: how many letters a replay decoded again.
     - `without_bytes`: how many more it would have, but they do not hold their records (`dead_letters.payload`).
@@ -225,6 +240,7 @@ class TableManifest:
     columns: ColumnsSeen = ColumnsSeen()
     unmapped: UnmappedFields = UnmappedFields()
     changed: tuple[tuple[str, int], ...] = ()
+    broken: tuple[BrokenRule, ...] = ()
     is_compiled: bool = True
     chosen: int = 0
     without_bytes: int = 0

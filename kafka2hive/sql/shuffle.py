@@ -133,6 +133,7 @@ def _without_output(share: TaskPlan, read: TableManifest) -> TableManifest:
         columns=read.columns,
         unmapped=read.unmapped,
         changed=read.changed,
+        broken=read.broken,
         is_compiled=read.is_compiled,
     )
 

@@ -16,7 +16,7 @@ from kafka2hive.decode.transport.contents import Transport
 from kafka2hive.formats.files import unwritable_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import WriterSchema
-from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
+from kafka2hive.plan.contract import BrokenRule, ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
 from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
@@ -26,6 +26,7 @@ from kafka2hive.task.masks import Masks, masks_of
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, without_rejections
 from kafka2hive.task.required_headers import REQUIRED_HEADERS, RequiredSchemaHeader
+from kafka2hive.task.row_rules import RowRules
 from kafka2hive.task.rows import beyond_record_times, rows_of_tombstones, value_spec, with_metadata
 
 LARGEST_VALUE = 64 * 1024 * 1024
@@ -101,6 +102,7 @@ class ChunkDecoder:
         self._filled = FilledColumns(table)
         self._unmapped = UnmappedFieldsOfTask(table)
         self._unwritable = unwritable_of(table.writer)
+        self._rules = RowRules(table)
         in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
         names_schemas = table.format in FRAMED and not isinstance(writers, WriterSchema)
         indexes = table.wire_format.indexes
@@ -139,7 +141,7 @@ class ChunkDecoder:
         for part, indices, refused in self._parts(values, chosen):
             rows, places, rejected, empty = self._decode(chunk, part, indices)
             rejections += refused + rejected
-            batches.insert(0, self._whole(rows, chunk, places, rejections))
+            batches.insert(0, self._whole(rows, chunk, places, rejections, rules=self._rules))
             yield DecodedChunk(batches, rejections, skipped, empty)
             batches, rejections, skipped = [], [], NOWHERE
 
@@ -154,6 +156,10 @@ class ChunkDecoder:
     def changed(self) -> tuple[tuple[str, int], ...]:
         """Return how many values the map's leeway changed since the last call, by kind."""
         return self._changes.take()
+
+    def broken_rules(self) -> tuple[BrokenRule, ...]:
+        """Return how many rows broke the map's rules since the last call, by rule."""
+        return self._rules.take()
 
     def _split(
         self, chunk: Chunk, values: pa.BinaryArray
@@ -243,16 +249,24 @@ class ChunkDecoder:
         return reasons
 
     def _whole(
-        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Indices | None, rejections: list[Rejections]
+        self,
+        rows: pa.RecordBatch,
+        chunk: Chunk,
+        chosen: Indices | None,
+        rejections: list[Rejections],
+        rules: RowRules | None = None,
     ) -> tuple[pa.RecordBatch, Indices | None]:
         """Return the rows with the columns of the key, the headers and the metadata, and their messages' indices.
 
-        Appends to `rejections` the messages with a bad key or header, a timestamp outside the years 1 to 9999, or a value
-        that the file format cannot hold.
+        Appends to `rejections` the messages with a bad key or header, a row that breaks one of the `rules`, a timestamp outside
+        the years 1 to 9999, or a value that the file format cannot hold.
         """
         rows, chosen, bad = self._key_and_header_columns.add_to(rows, chunk, chosen)
         if bad is not None:
             rejections.append(bad)
+        if rules is not None:
+            rows, chosen, bad = rules.apply(rows, chosen)
+            rejections += [] if bad is None else [bad]
         rows = with_metadata(
             values=rows, chunk=chunk, metadata=self._table.metadata, zone=self._table.zone, indices=chosen
         )

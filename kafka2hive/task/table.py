@@ -256,6 +256,7 @@ class TableRun:
             columns=self._decoder.columns_seen(),
             unmapped=self._decoder.unmapped_fields(),
             changed=self._decoder.changed(),
+            broken=self._decoder.broken_rules(),
             is_compiled=LIBRARY is not None,
         )
 

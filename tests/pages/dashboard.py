@@ -309,6 +309,12 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 [_rate_by_table("changed_values_total", "{{kind}}", "kind")],
             ),
             Graph(
+                "Rules broken",
+                "Rows that broke a rule of the map, by rule and column.",
+                "cps",
+                [_rate_by_table("broken_rules_total", "{{rule}} of {{column}}", "rule, column")],
+            ),
+            Graph(
                 "Marks of change logs",
                 "Heartbeats, watermarks and other messages that are skipped, and truncations, by kind.",
                 "cps",

@@ -29,6 +29,7 @@ from kafka2hive.service.run.telemetry.probe import (
     registry_question,
 )
 from kafka2hive.service.run.telemetry.records import (
+    BrokenRulesWatch,
     ChangedValuesWatch,
     DecoderWatch,
     FutureWatch,
@@ -71,6 +72,7 @@ class RunParts:
                 self.changed_values,
                 DecoderWatch(self.decoder),
                 FutureWatch(),
+                BrokenRulesWatch(self.metrics),
             ],
             starts=[self.watcher.started],
             corrections=[self.watcher.locations_corrected],

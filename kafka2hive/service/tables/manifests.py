@@ -18,6 +18,7 @@ from kafka2hive.model.offsets import (
 )
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import (
+    BrokenRule,
     ColumnsSeen,
     Refusal,
     TableManifest,
@@ -39,6 +40,7 @@ class Outcome:
     - `columns`: the columns that its records left empty.
     - `unmapped`: the fields that the columns do not take.
     - `changed`: how many values the leeway of the map's columns changed, by kind.
+    - `broken`: how many rows broke the map's rules, by rule.
     - `fallback_tasks`: how many tasks lacked the compiled decoder.
     """
 
@@ -48,6 +50,7 @@ class Outcome:
     unmapped: UnmappedFields = field(default_factory=UnmappedFields)
     changed: Mapping[str, int] = field(default_factory=dict)
     fallback_tasks: int = 0
+    broken: Sequence[BrokenRule] = ()
 
 
 def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLedger) -> None:
@@ -119,6 +122,7 @@ def judge_manifests(
         columns=_columns(manifests),
         unmapped=_unmapped(manifests),
         changed=_changed(manifests),
+        broken=_broken(manifests),
         fallback_tasks=fallback,
     )
 
@@ -176,6 +180,15 @@ def _changed(manifests: Sequence[TableManifest]) -> dict[str, int]:
     for manifest in manifests:
         changed.update(dict(manifest.changed))
     return dict(changed)
+
+
+def _broken(manifests: Sequence[TableManifest]) -> tuple[BrokenRule, ...]:
+    """Add up the counts of all tasks."""
+    sums: dict[BrokenRule, int] = {}
+    for broken in (broken for manifest in manifests for broken in manifest.broken):
+        rule = replace(broken, rows=0)
+        sums[rule] = sums.get(rule, 0) + broken.rows
+    return tuple(replace(rule, rows=rows) for rule, rows in sums.items())
 
 
 def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
@@ -11,7 +11,7 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.marks import MARK_WORDS, ROWS_ARE_GONE
 from kafka2hive.model.text import counted, printable
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.plan.contract import UnmappedField, UnmappedFields
+from kafka2hive.plan.contract import BrokenRule, UnmappedField, UnmappedFields
 from kafka2hive.service.tables.report import EpochReport, TableReport
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.storage.port import Clock
@@ -75,6 +75,37 @@ def _count_text(kind: str, count: int, when: str) -> str:
     if kind in MARK_WORDS:
         return f"{when} {counted(count, 'message')} of the change log: {MARK_WORDS[kind]}"
     return f"{when} {counted(count, 'value')}: {WORDS[kind]}"
+
+
+class BrokenRulesWatch:
+    """Counts rows that broke a rule of the map. The first of each rule is logged; rows that were only counted are a warning."""
+
+    def __init__(self, metrics: ServiceMetrics) -> None:
+        self._metrics = metrics
+        self._broken: dict[str, Counter[BrokenRule]] = {}
+
+    def __call__(self, report: EpochReport) -> None:
+        tables = {table.name: table for table in report.tables}
+        for part in report.reports:
+            if not part.outcome.broken:
+                continue
+            so_far = self._broken.setdefault(part.table, Counter())
+            for broken in part.outcome.broken:
+                self._metrics.observe_broken(
+                    part.table, broken.column, rule=broken.rule, on_break=broken.on_break, rows=broken.rows
+                )
+                rule = replace(broken, rows=0)
+                if rule not in so_far:
+                    log.warning("%s: in this epoch %s", part.table, _rule_text(rule, broken.rows))
+                so_far[rule] += broken.rows
+            tables[part.table].warnings["rules"] = tuple(
+                f"since the start {_rule_text(rule, rows)}" for rule, rows in so_far.most_common()
+            )
+
+
+def _rule_text(rule: BrokenRule, rows: int) -> str:
+    outcome = "their messages are dead letters" if rule.on_break == "dead_letter" else "written and counted"
+    return f"{counted(rows, 'row')} broke the rule {rule.rule} of column {rule.column}: {outcome}"
 
 
 class DecoderWatch:

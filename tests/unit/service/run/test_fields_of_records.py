@@ -38,9 +38,14 @@ from kafka2hive.model.offsets import OffsetAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.plan.contract import ColumnsSeen, TableManifest, UnmappedField, UnmappedFields
+from kafka2hive.plan.contract import BrokenRule, ColumnsSeen, TableManifest, UnmappedField, UnmappedFields
 from kafka2hive.plugins import Decoded
-from kafka2hive.service.run.telemetry.records import WORDS, ChangedValuesWatch, UnmappedFieldsWatch
+from kafka2hive.service.run.telemetry.records import (
+    WORDS,
+    BrokenRulesWatch,
+    ChangedValuesWatch,
+    UnmappedFieldsWatch,
+)
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from kafka2hive.service.tables.never_filled import ColumnWatch, never_filled
 from kafka2hive.service.tables.report import EpochReport, TableReport
@@ -501,6 +506,30 @@ def test_changed_values_are_summed_up_for_status_and_metrics_and_said_once(
     assert watched.metric("changed_values_total", kind="fraction") == 2_005
     told = [record.getMessage() for record in caplog.records if "times cut" in record.getMessage()]
     assert told == [f"db.t: in this epoch 2,000 values: {words}"]
+
+
+def test_broken_rules_are_summed_up_for_status_and_metrics_and_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    watched = WatchedTable(BrokenRulesWatch)
+    watched.epoch()
+    assert "rules" not in watched.table.warnings
+    letters = BrokenRule(column="id", rule="required", on_break="dead_letter", rows=2)
+    written = BrokenRule(column="title", rule="pattern", on_break="count", rows=1_999)
+    watched.epoch(broken=(letters, written))
+    watched.epoch(broken=(replace(written, rows=1),))
+    texts = (
+        "2,000 rows broke the rule pattern of column title: written and counted",
+        "2 rows broke the rule required of column id: their messages are dead letters",
+    )
+    assert watched.table.warnings["rules"] == tuple(f"since the start {text}" for text in texts)
+    counts = {"column": "title", "rule": "pattern", "on_break": "count"}
+    assert watched.metric("broken_rules_total", **counts) == 2_000
+    told = [record.getMessage() for record in caplog.records if "broke" in record.getMessage()]
+    assert [text.partition(" broke the rule ")[::2] for text in told] == [
+        ("db.t: in this epoch 2 rows", "required of column id: their messages are dead letters"),
+        ("db.t: in this epoch 1,999 rows", "pattern of column title: written and counted"),
+    ]
 
 
 def test_marks_of_a_change_log_are_counted_and_those_after_which_rows_are_gone_are_warnings(

@@ -12,6 +12,7 @@ import pytest
 
 from kafka2hive.config.keys import Column, TableSettings
 from kafka2hive.config.keys.column_rules import ColumnRules
+from kafka2hive.config.keys.masks import Mask
 from kafka2hive.formats.files import open_reader
 from kafka2hive.service.verify.rules import rule_findings
 from kafka2hive.service.verify.semantics.rules import RuleJudge
@@ -142,3 +143,9 @@ def test_what_is_not_judged_is_said() -> None:
     select = "    sql: SELECT a FROM records\n    columns: {a: int}\n    records: {a: {type: int, min: 1}}\n"
     assert RuleJudge(settings(select)).not_judged([]) == ["rules: they concern the records before the SELECT"]
     assert RuleJudge(settings("    columns: {a: int}\n")).not_judged([]) == []
+    masked = replace(
+        settings("    columns: {a: int}\n"),
+        columns=(Column("a", "string", mask=Mask("drop"), rules=ColumnRules(values=("x",))),),
+    )
+    assert RuleJudge(masked).not_judged(["a"]) == ["rules of column a: its values are masked"]
+    assert findings(pa.table({"a": ["y"]}), masked) == []
