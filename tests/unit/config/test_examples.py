@@ -6,11 +6,11 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
-import yaml
 
 from kafka2hive.config.keys.declaration import DeclaredKey, Form, declared_keys, marks
 from kafka2hive.config.keys.service import MapKeys
 from kafka2hive.config.load import load_text
+from kafka2hive.config.yaml.document import read_document
 from kafka2hive.config.yaml.problems import MapInvalid, Problems
 from kafka2hive.config.yaml.shape import MapShape
 
@@ -63,7 +63,8 @@ def test_a_list_or_mapping_has_an_example_that_is_read_without_a_mistake(
 ) -> None:
     assert key.key.example, f"add an example to the key {key.name}"
     problems = Problems()
-    data = {key.name: yaml.safe_load(key.key.example)}
+    data = read_document(f"{key.name}: {key.key.example}", problems)
+    assert isinstance(data, dict)
     MapShape(problems).fields(section, data, ())
     assert [each for each in problems.all() if not each.message.startswith("is required")] == []
 
