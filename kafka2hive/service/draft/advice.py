@@ -1,7 +1,7 @@
-"""Advice from sampled records: the event time, the flush interval, and columns with personal data. Pure."""
+"""Advice from sampled records: the event time and the flush interval. Pure."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,21 +11,12 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys.source import TIME
 from kafka2hive.model.text import counted, duration, size
 from kafka2hive.model.wall_clock import NAIVE
-from kafka2hive.service.draft.columns import words
 from kafka2hive.service.draft.map_text import Draft, DraftColumn, key_text
 
 _MOST_NULLS = 0.01
 """The largest share of nulls in a column that counts as filled."""
 _FILE_BYTES = 128 * 2**20
 _INTERVALS = (60, 120, 300, 600, 900, 1_800, 3_600)
-_PERSONAL = frozenset(
-    (
-        *("email", "mail", "phone", "mobile", "fax", "ip", "address", "street", "zip", "postcode"),
-        *("ssn", "passport", "iban", "card", "cvv", "birth", "birthday", "dob"),
-        *("surname", "lastname", "firstname", "latitude", "longitude", "lat", "lon"),
-        *("password", "passwd", "secret", "token"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +69,6 @@ def rate_of(times_by_partition: Sequence[Sequence[int]], bytes_per_record: float
     return Rate(per_second, per_second * bytes_per_record) if per_second else None
 
 
-def personal_names(columns: Sequence[DraftColumn]) -> Iterator[str]:
-    """Yield the columns whose names, or whose fields' names, suggest personal data or secrets."""
-    for column in columns:
-        if _PERSONAL & set(words(f"{column.name} {' '.join(column.keys)} {column.type}")):
-            yield column.name
-
-
 def event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
     """Return the keys of `bucket` that name the event time; for a change log it is the time of the change."""
     if draft.source != "events":
@@ -93,7 +77,7 @@ def event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
 
 
 def advice_on(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
-    """Return notes on the event time (the best of `events`), the flush interval, and columns to leave out."""
+    """Return notes on the event time (the best of `events`) and the flush interval."""
     notes = []
     times = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
     if draft.source != "events":
@@ -111,10 +95,6 @@ def advice_on(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> l
         notes.append(
             f"about {amount} {per}, by Kafka's timestamps: with a flush interval of {duration(rate.interval_seconds)}"
             f" at least {counted(files, 'file')} an hour"
-        )
-    if personal := ", ".join(personal_names(draft.columns)):
-        notes.append(
-            f"these names suggest personal data or secrets (leave out the columns that nobody needs): {personal}"
         )
     return notes
 

@@ -27,6 +27,7 @@ from kafka2hive.plugins import Decoded
 from kafka2hive.service.draft.advice import EventTime, Rate, advice_on, event_keys, event_times, rate_of
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_of
+from kafka2hive.service.draft.personal import personal_notes
 from kafka2hive.service.draft.recognition import recognise
 from kafka2hive.service.draft.transport import compression_of, contents_of, encoding_of
 from kafka2hive.service.hive.schemas import Catalogue, task_settings
@@ -203,7 +204,7 @@ def draft_table(
         notes.append(f"Hive has no table {draft.table_name}: a run creates it")
     if recognition.columns:
         events, rate = _events(draft, sample, decoded), _rate(sample)
-        notes += advice_on(draft, events, rate)
+        notes += [*advice_on(draft, events, rate), *personal_notes(draft.columns, decoded.rows)]
         interval = 60 if rate is None else rate.interval_seconds
         draft = replace(draft, event=event_keys(draft, events), interval_seconds=interval)
     return replace(draft, notes=tuple(notes))

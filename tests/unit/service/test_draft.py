@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_said() -> None:
     )
     assert "maybe: bigint   # 74% null" in text
     assert (
-        "these names suggest personal data or secrets (leave out the columns that nobody needs): email"
+        "these names suggest personal data or secrets (leave out the columns that nobody needs, or mask them): email"
         in text
     )
     assert "no column can be the event time" in text and service.tables[0].bucketing.field is None
