@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from kafka2hive.service.replay.command import ReplayRequest, ReplayResult
 
 
+_HIDDEN = "  record   not shown, because the table has columns with a mask"
+
+
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
     """Return one line per source table, topic and reason, and below it one example, which may be long."""
     if not result.groups and not result.not_read and not result.expired:
@@ -147,6 +150,7 @@ def letters_document(service: str, result: LetterPage) -> Document:
             if letter.headers is None
             else [{"key": key, "value": _base64(value)} for key, value in letter.headers],
             "file": letter.file,
+            "hidden": letter.is_hidden,
         }
         for letter in result.letters
     ]
@@ -197,6 +201,12 @@ def _lines(letter: Letter) -> list[str]:
         f"  table    {letter.table}, epoch {letter.epoch}",
         f"  file     {letter.file}",
         f"  time     {with_local_times(letter.time_text or 'none')}",
+        *(_payload_lines(letter) if not letter.is_hidden else [_HIDDEN]),
+    ]
+
+
+def _payload_lines(letter: Letter) -> list[str]:
+    return [
         f"  key      {_text(letter.key)}",
         *(f"  header   {name} = {_text(value)}" for name, value in letter.headers or ()),
         f"  value    {_text(letter.value)}",

@@ -5,6 +5,7 @@ by somebody's clean-up job) or damaged is reported, and the other files are stil
 """
 
 import datetime
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka2hive.config.keys import ServiceMap
 from kafka2hive.ledger.history import Letters, final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ConfigError
@@ -36,6 +38,7 @@ from kafka2hive.storage.port import NotFound
 _SHOWN = 3
 _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 _COUNTED = ["topic", "partition", "offset", "reason", "detail", "epoch", "timestamp"]
+_PAYLOAD = ["key", "value", "headers"]
 _NEWEST_FIRST = [("epoch", "descending"), ("timestamp", "descending"), ("offset", "descending")]
 
 Age = tuple[int, bool, datetime.datetime | None, int]
@@ -73,7 +76,10 @@ class DeadLetterList:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One dead letter as stored in `file`. `timestamp` is the record's, in UTC; None if it has no timestamp."""
+    """One dead letter as stored in `file`. `timestamp` is the record's, in UTC; None if it has no timestamp.
+
+    If `is_hidden`, the table has masks, and key, value and headers are left out, whatever the file holds of them.
+    """
 
     table: str
     place: OffsetPlace
@@ -85,6 +91,7 @@ class Letter:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] | None
     file: str
+    is_hidden: bool = False
 
     @property
     def time_text(self) -> str | None:
@@ -165,7 +172,9 @@ def show_dead_letters(
                 continue
             rows = rows if place is None else rows.filter(_is_at(rows, place))
             rows = rows.take(pc.sort_indices(rows, sort_keys=_NEWEST_FIRST)[:most])
-            newest = sorted([*newest, *_letters(source, file, rows)], key=_age_of, reverse=True)[:most]
+            is_hidden = _has_masks(wiring.map, source)
+            newest += _letters(source, file, rows, is_hidden=is_hidden)
+            newest = sorted(newest, key=_age_of, reverse=True)[:most]
         letters += newest
         if len(letters) > limit:
             return LetterPage(tuple(letters[:limit]), more=True)
@@ -258,7 +267,18 @@ def _is_at(rows: pa.Table, place: OffsetPlace) -> pa.ChunkedArray:
     )
 
 
-def _letters(table: str, file: DataFile, rows: pa.Table) -> list[Letter]:
+def _has_masks(service_map: ServiceMap, table: str) -> bool:
+    """Return whether a rule of the map with masks can be the table's."""
+    return any(
+        re.fullmatch(".+".join(map(re.escape, re.split(r"\{[^{}]*\}", rule.table))), table, re.IGNORECASE)
+        for rule in service_map.tables
+        if any(column.mask is not None for column in rule.decoded_columns)
+    )
+
+
+def _letters(table: str, file: DataFile, rows: pa.Table, *, is_hidden: bool) -> list[Letter]:
+    if is_hidden:
+        rows = rows.drop_columns(_PAYLOAD)
     return [
         Letter(
             table=table,
@@ -267,10 +287,11 @@ def _letters(table: str, file: DataFile, rows: pa.Table) -> list[Letter]:
             reason=row["reason"],
             detail=row["detail"] or "",
             timestamp=row["timestamp"],
-            key=row["key"],
-            value=row["value"],
-            headers=_headers(row["headers"]),
+            key=row.get("key"),
+            value=row.get("value"),
+            headers=_headers(row.get("headers")),
             file=file.final,
+            is_hidden=is_hidden,
         )
         for row in rows.to_pylist()
     ]

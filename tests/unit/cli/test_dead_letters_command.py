@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
@@ -545,3 +546,32 @@ def test_a_file_that_cannot_be_read_now_ends_the_command_and_a_second_one_replay
     assert asked(dumped, "list")["dead_letters"] == 5, "nothing was committed"
     done = asked(dumped, "replay", "--table", TABLE)
     assert (done["files"], done["written"], done["not_read"]) == (2, 3, [])
+
+
+@pytest.mark.parametrize("name", ["air.flights", "air.{1}"])
+def test_no_bytes_of_a_record_are_shown_if_its_table_has_masks(dumped: Dumped, name: str) -> None:
+    document = yaml.safe_load(dumped.map.read_text())
+    (table,) = document["tables"]
+    table["columns"] = {
+        "carrier": {"type": "string", "mask": "hash"},
+        "flight": "bigint",
+        "time_hour": "timestamp",
+    }
+    if name != TABLE:
+        table |= {
+            "table": name,
+            "pattern": "(flights)",
+            "location": f"{dumped.map.parent.as_uri()}/{{table}}",
+        }
+        del table["topics"]
+    document["dead_letters"] = {"payload": "keep"}
+    dumped.map.write_text(yaml.safe_dump(document))
+    (letter,) = asked(dumped, "show", "flights-0@3")["dead_letters"]
+    assert (letter["hidden"], letter["key"], letter["value"], letter["headers"]) == (True, None, None, None)
+    text = invoke("dead-letters", "show", "flights-0@3", "-c", str(dumped.map)).stdout
+    assert "not shown, because the table has columns with a mask" in text and "late" not in text
+
+
+def test_the_bytes_of_a_table_without_masks_are_shown(dumped: Dumped) -> None:
+    (letter,) = asked(dumped, "show", "flights-0@3")["dead_letters"]
+    assert not letter["hidden"] and letter["value"]

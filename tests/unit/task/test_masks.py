@@ -17,7 +17,7 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import LetterFile, TableManifest, TableTask, TaskPlan
 from kafka2hive.task.letter_payload import PAYLOAD_HEADER
 from kafka2hive.task.letter_replay import stage_letters, try_letters
-from kafka2hive.task.masks import masks_of
+from kafka2hive.task.masks import hmac_sha256, masks_of
 from kafka2hive.task.part import only_part
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import run_on
@@ -182,6 +182,14 @@ def test_a_digest_is_computed_once_for_each_distinct_value_of_a_slice() -> None:
     ]
     assert rows.column(0).to_pylist() == digests
     assert rows.schema.field("a").type == pa.string()
+
+
+@pytest.mark.parametrize("length", [16, 63, 64, 65, 200])
+def test_hmac_is_that_of_python_for_keys_of_any_length(length: int) -> None:
+    key = bytes(range(length))
+    digest = hmac_sha256(key)
+    for text in (b"", b"a", "日本語".encode(), b"x" * 1000):
+        assert digest(text) == hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
 def test_settings_do_not_show_their_keys() -> None:
