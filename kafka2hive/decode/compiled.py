@@ -23,6 +23,7 @@ from kafka2hive.decode.contract.forms import (
     Unscaled,
 )
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.values.batch import Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.decode.values.loose import loose_forms
@@ -77,6 +78,10 @@ class NativeReader:
                 self._native = None
         return pa.RecordBatch.from_pylist([], schema=self._schema), np.zeros(len(values), dtype=np.bool_)
 
+    def changed(self) -> Iterable[tuple[str, int]]:
+        """Return how many values leeway changed since the last call, by kind."""
+        return () if self._native is None else self._native.changed()
+
     def _walls(self) -> bytes:
         """Return the wall clocks of the instants in the messages just read, as int64 microseconds in the order of reading."""
         instants = np.frombuffer(self._native.instants(), dtype=np.int64)
@@ -109,10 +114,6 @@ class NativeJsonReader(NativeReader):
             return ()
         keys, self._keys_seen = self._native.passed_keys(self._keys_seen)
         return tuple(keys)
-
-    def changed(self) -> Iterable[tuple[str, int]]:
-        """Return how many values leeway changed since the last call, by kind."""
-        return () if self._native is None else self._native.changed()
 
 
 def _column_words(dtype: pa.DataType, spelling: Spelling, source: Source) -> object:
@@ -233,12 +234,15 @@ class PartReader:
         schema: pa.Schema,
         exact: Callable[[bytes], list[Any] | Reason],
         compiled: NativeReader | None,
+        changes: Changes,
         finish: Finish | None = None,
     ) -> None:
         """`exact`: returns a message's values in the schema's order, or why it is refused. `compiled`: None without the library.
 
-        `finish`: converts rows of this schema to rows of the table, or refuses them.
+        `changes`: counts the values that the library changes. `finish`: converts rows of this schema to rows of the table, or
+        refuses them.
         """
+        self._changes = changes
         self._schema = schema
         self._exact = exact
         self._compiled = compiled
@@ -253,6 +257,8 @@ class PartReader:
         if self._compiled is None:
             return self._exactly(values, places)
         rows, certain = self._compiled.read(values)
+        for kind, count in self._compiled.changed():
+            self._changes.add(kind, count)
         if certain.all():
             return PartResult([rows], places, {})
         doubtful = np.flatnonzero(~certain)

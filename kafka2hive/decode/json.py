@@ -298,17 +298,14 @@ class JsonDecoder:
                 any_case=spec.any_case,
             )
         )
-        self._changes = spec.changes
         exact = JsonExactDecoder(schema, zone, sources, spelling, changes=spec.changes)
-        self._reader = PartReader(schema, exact.decode, self._compiled)
+        self._reader = PartReader(schema, exact.decode, self._compiled, spec.changes)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""
         result = join_parts(self.schema, [self._reader.read(values, np.arange(len(values)))])
         if self._compiled is None:
             return result
-        for kind, values_changed in self._compiled.changed():
-            self._changes.add(kind, values_changed)
         return replace(result, new_keys=self._compiled.new_keys())
 
 

@@ -156,7 +156,13 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             types = [type_words(f.type, exact_spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
             compiled = NativeReader(schema, self._zone, self._library_decoder(types, plan_words(plan), head))
         exact = self._exact(plan, schema, sources)
-        return PartReader(schema, partial(exact, start=head), compiled, finish)
+        return PartReader(
+            schema=schema,
+            exact=partial(exact, start=head),
+            compiled=compiled,
+            changes=self._changes,
+            finish=finish,
+        )
 
     def _read(self, values: pa.BinaryArray, head: Head, places: Places) -> PartResult:
         """Read the messages at `places`, which all have this head."""

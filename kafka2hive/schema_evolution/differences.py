@@ -147,6 +147,8 @@ class _Comparison:
             self._taken[field.name.lower()] = f"field {field.name}"
 
     def _compare_columns(self, field: WriterField, kind: str, source: SourceTree) -> None:
+        if any(self._values[number].leeway.json != "refuse" for number in source.columns):
+            return  # a text holds all of the field
         for number in source.columns:
             column = self._values[number]
             present = parse_hive_type(column.type)

@@ -46,7 +46,8 @@ class _DeclaredSchema(ABC):
             return absent
         try:
             self.resolve(
-                pa.schema([(column.name, parse_hive_type(column.type))]), [Source(keys, column.unit)]
+                pa.schema([(column.name, parse_hive_type(column.type))]),
+                [Source(keys, column.unit, column.leeway)],
             )
         except SchemaUnresolvable as error:
             return str(error)
@@ -58,6 +59,8 @@ class _DeclaredSchema(ABC):
 
     def _absent(self, keys: tuple[str, ...]) -> str:
         """Return which key of the path the schema lacks; empty if it has all, or if a value on the path is no struct in Hive."""
+        if not keys:
+            return ""
         if keys[0] not in self.fields:
             return _no_field(keys[:1], self.fields)
         kind = self.fields[keys[0]]

@@ -95,6 +95,47 @@ impl Texts {
         Ok(())
     }
 
+    /// Appends what `write` appends to the bytes; Doubt if the column would exceed Arrow's 2 GB.
+    pub(crate) fn push_written(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Parsed<()>) -> Parsed<()> {
+        write(&mut self.data)?;
+        self.offsets.push(i32::try_from(self.data.len()).map_err(|_| Doubt)?);
+        Ok(())
+    }
+
+    /// Appends the JSON that `write` appends to the bytes: a string without its quotes, NULL for null.
+    ///
+    /// Doubt for a string with escapes.
+    pub(crate) fn push_json(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Parsed<()>) -> Parsed<()> {
+        let start = self.data.len();
+        write(&mut self.data)?;
+        match &self.data[start..] {
+            b"null" => {
+                self.data.truncate(start);
+                self.push_null();
+                return Ok(());
+            }
+            [b'"', text @ ..] => {
+                if text.contains(&b'\\') {
+                    return Err(Doubt);
+                }
+                self.data.pop();
+                self.data.remove(start);
+            }
+            _ => {}
+        }
+        self.push_written(|_| Ok(()))
+    }
+
+    /// Returns the bytes of all texts, to which those of a text may be appended before `push_written` completes it.
+    pub(crate) fn unfinished(&mut self) -> &mut Vec<u8> {
+        &mut self.data
+    }
+
+    /// Returns how many texts are not null.
+    pub(crate) fn filled(&self) -> usize {
+        self.count() - self.nulls.len()
+    }
+
     pub(crate) fn push_base64(&mut self, text: &[u8]) -> Parsed<()> {
         base64::decode(text, &mut self.data)?;
         self.offsets.push(self.data.len() as i32);

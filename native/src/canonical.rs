@@ -5,6 +5,7 @@ use crate::arrays::Texts;
 use crate::brackets::{another, open};
 use crate::context::Context;
 use crate::cursor::{Cursor, Doubt, Parsed};
+use crate::spelling::quote;
 use std::ops::Range;
 
 /// Texts of values, in the canonical form of docs/decoding.md.
@@ -139,31 +140,6 @@ impl Canonical {
     pub(crate) fn finish(&mut self) -> Array {
         self.texts.finish()
     }
-}
-
-/// Appends a text as a JSON string with no more escapes than JSON requires.
-pub(crate) fn quote(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut from = 0;
-    for (at, byte) in text.iter().enumerate() {
-        if !matches!(byte, 0..=0x1f | b'"' | b'\\') {
-            continue;
-        }
-        out.extend_from_slice(&text[from..at]);
-        from = at + 1;
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0x8 => out.extend_from_slice(b"\\b"),
-            0xc => out.extend_from_slice(b"\\f"),
-            other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
-        }
-    }
-    out.extend_from_slice(&text[from..]);
-    out.push(b'"');
 }
 
 #[cfg(test)]

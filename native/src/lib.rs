@@ -33,6 +33,7 @@ pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
 pub mod rows;
+pub mod spelling;
 pub mod times;
 pub mod unscaled;
 pub mod view;

@@ -11,7 +11,7 @@ use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, pla
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 10;
+const INTERFACE: u32 = 11;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
@@ -81,16 +81,18 @@ fn json_decoder(types: Types<'_>, tree: &Bound<'_, PyAny>, any_case: bool, utc: 
 #[pyfunction(name = "AvroDecoder")]
 fn avro_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc: bool) -> PyResult<BatchDecoder> {
     let columns = columns(types, false)?;
-    let (root, shapes) = avro::words::plan(words, columns.len())?;
-    Ok(decoding(avro::decoder::Decoder::new(columns, root, avro::values::Context { shapes, utc }, head)))
+    let avro::words::Plan { root, whole, shapes, forms } = avro::words::plan(words, columns.len())?;
+    let context = avro::values::Context { shapes, forms, utc };
+    Ok(decoding(avro::decoder::Decoder::new(columns, root, whole, context, head)))
 }
 
 /// Makes a decoder of one Protobuf type. `words`: its plan (protobuf/words.rs). `head`: bytes before the fields.
 #[pyfunction(name = "ProtobufDecoder")]
 fn protobuf_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc: bool) -> PyResult<BatchDecoder> {
     let columns = columns(types, false)?;
-    let (root, shapes) = protobuf::words::plan(words, columns.len())?;
-    Ok(decoding(protobuf::decoder::Decoder::new(columns, root, protobuf::values::Context { shapes, utc }, head)))
+    let protobuf::words::Plan { root, whole, shapes, forms } = protobuf::words::plan(words, columns.len())?;
+    let context = protobuf::values::Context { shapes, forms, utc };
+    Ok(decoding(protobuf::decoder::Decoder::new(columns, root, whole, context, head)))
 }
 
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);

@@ -48,7 +48,7 @@ class Reference:
 
     def _value(self, value: Any, written: Any, dtype: pa.DataType) -> Any:
         if isinstance(written, list):
-            written = next((branch for branch in written if _is(value, branch)), "null")
+            written = next((branch for branch in written if is_of(value, branch)), "null")
             if not _fits(written, dtype):
                 raise No
         kind, logical = _kind(written), _logical(written)
@@ -132,7 +132,7 @@ _PYTHON = {
 _PYTHON |= {"bytes": bytes, "fixed": bytes, "array": list, "map": dict, "record": dict, "null": type(None)}
 
 
-def _is(value: Any, branch: Any) -> bool:
+def is_of(value: Any, branch: Any) -> bool:
     return type(value) is _PYTHON[_kind(branch)]
 
 

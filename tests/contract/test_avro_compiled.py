@@ -84,7 +84,8 @@ def test_a_plan_that_is_none_is_refused_when_the_decoder_is_made() -> None:
     for plan in [
         (),
         ("Plan", ("Level",), ()),
-        ("Plan", ("Level", (("Target", "a", 1, (), None),)), (("int", ()),)),
+        ("Plan", ("Level", (("Target", "a", 1, (), None),)), (("int", ()),), (), ()),
+        ("Plan", ("Null",), (), (("no", (), ()),), ()),
     ]:
         with pytest.raises((ValueError, TypeError, IndexError)):
             LIBRARY.AvroDecoder(["int"], plan, 0, True)
@@ -108,6 +109,9 @@ class Accepts(Library):
 
     def instants(self) -> bytes:
         return b""
+
+    def changed(self) -> list[tuple[str, int]]:
+        return []
 
     def rows(self, _: bytes) -> object:
         array = pa.StructArray.from_arrays([pa.array([5, 7], pa.int64())], names=["a"])

@@ -60,14 +60,14 @@ def test_whole_messages_of_a_writer_are_not_in_doubt(syntax: str) -> None:
 def test_a_plan_that_is_none_is_refused_when_the_decoder_is_made() -> None:
     slot = ("Slot", 1, "a", "optional", 0, b"\0", -1, 0, ((0, ("Whole", "int32")),), None)
     shapes = (("int32", ()),)
-    LIBRARY.ProtobufDecoder(["int"], ("Plan", ("Level", (slot,), ()), shapes), 0, True)
+    LIBRARY.ProtobufDecoder(["int"], ("Plan", ("Level", (slot,), ()), shapes, (), ()), 0, True)
     for plan in [
         (),
         ("Plan", ("Level",), ()),
-        ("Plan", ("Level", (slot,), ()), ()),
-        ("Plan", ("Level", (slot, slot), ()), shapes),
-        ("Plan", ("Level", ((*slot[:-2], ((1, ("Whole", "int32")),), None),), ()), shapes),
-        ("Plan", ("Level", ((*slot[:-2], ((0, ("Whole", "string")),), None),), ()), shapes),
+        ("Plan", ("Level", (slot,), ()), (), (), ()),
+        ("Plan", ("Level", (slot, slot), ()), shapes, (), ()),
+        ("Plan", ("Level", ((*slot[:-2], ((1, ("Whole", "int32")),), None),), ()), shapes, (), ()),
+        ("Plan", ("Level", ((*slot[:-2], ((0, ("Whole", "string")),), None),), ()), shapes, (), ()),
     ]:
         with pytest.raises((ValueError, TypeError, IndexError)):
             LIBRARY.ProtobufDecoder(["int"], plan, 0, True)

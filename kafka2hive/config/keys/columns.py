@@ -202,7 +202,7 @@ class ColumnKeys:
     json: Annotated[
         OtherJson,
         Key(
-            "For a `string` in JSON, what another value [becomes](decoding.md#any-json-value-as-text). "
+            "For a `string`, what another value [becomes](decoding.md#any-json-value-as-text). "
             "`text`: its characters; `canonical`: with sorted keys.",
             more="Such values are counted.",
         ),

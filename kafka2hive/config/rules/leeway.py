@@ -44,12 +44,17 @@ def check_leeway(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
 
 
 def _check_json(check: TableCheck, path: Path, column: DeclaredColumn, fits: bool, wanted: str) -> None:
-    """Check a key that only JSON has. `fits`: whether it is for the column's type; `wanted`: what it is for."""
+    """Check a key of JSON. `fits`: whether it is for the column's type; `wanted`: what it is for."""
     table = check.table
     format = table.format if column.part in (RecordPart.VALUE, RecordPart.MESSAGE) else None
     format = table.key_format if column.part is RecordPart.KEY else format
+    if path[-1] == "json" and format in ("avro", "protobuf"):
+        format = "json"  # any of their values has a text
     if format not in ("json", "json_schema"):
-        check.add(path, "applies only to fields of values in json and json_schema, and of keys in json")
+        also = ", avro and protobuf" if path[-1] == "json" else ""
+        check.add(
+            path, f"applies only to fields of values in json and json_schema, and of keys in json{also}"
+        )
     elif column.part is RecordPart.VALUE and change_log_of(table.source) is ChangeLog.CANAL:
         check.add(path, "canal writes every value as text")
     elif not fits:

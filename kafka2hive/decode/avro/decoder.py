@@ -46,7 +46,9 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
     def _exact(
         self, plan: AvroPlan, schema: pa.Schema, sources: Sequence[Source]
     ) -> Callable[..., list[Any] | Reason]:
-        return AvroExactDecoder(plan, schema, self._zone, sources).decode
+        return AvroExactDecoder(
+            avro_plan=plan, schema=schema, zone=self._zone, sources=sources, changes=self._changes
+        ).decode
 
 
 make = AvroDecoder.make

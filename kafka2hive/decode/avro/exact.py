@@ -12,8 +12,11 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.cursor import AvroCursor
 from kafka2hive.decode.avro.plan import Shape
+from kafka2hive.decode.avro.texts import Write, writers
 from kafka2hive.decode.contract.sources import Source, labels, names_in_table
+from kafka2hive.decode.contract.spec import OTHER_JSON, Changes
 from kafka2hive.decode.framing.numbers import BinaryRefusal, beyond, decimal, integer_taker, moment, real
+from kafka2hive.decode.values.json_spelling import of_column
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import Reason
 
@@ -150,14 +153,25 @@ class AvroExactDecoder:
     """Decodes messages of one writer's schema."""
 
     def __init__(
-        self, avro_plan: plan.AvroPlan, schema: pa.Schema, zone: str, sources: Sequence[Source]
+        self,
+        avro_plan: plan.AvroPlan,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        changes: Changes,
     ) -> None:
+        """`changes`: counts the values that become JSON texts."""
         self._schema = schema
         self._zone = zone
         self._skips = skips(avro_plan.shapes)
         self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
+        self._changes = changes
+        self._writers = {is_sorted: writers(avro_plan.forms, is_sorted) for is_sorted in (False, True)}
         self._root = self._node(avro_plan.root, ())
+        self._whole = [
+            (number, self._read(value, schema.field(number).type)) for number, value in avro_plan.whole
+        ]
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or why the message is refused. The record begins at byte `start`."""
@@ -169,9 +183,17 @@ class AvroExactDecoder:
                 raise BinaryRefusal(
                     "avro.syntax", f"{len(message) - cursor.at} bytes are left after the message's record"
                 )
+            for number, read in self._whole:
+                row[number] = self._read_whole(number, read, AvroCursor(message, start))
         except BinaryRefusal as refusal:
             return refusal.reason(cursor.at)
         return row
+
+    def _read_whole(self, number: int, read: Read, cursor: AvroCursor) -> Any:
+        try:
+            return read(cursor)
+        except BinaryRefusal as refusal:
+            raise refusal.of_column(self._columns[number], self._labels[number]) from None
 
     def _node(self, node: plan.Node, path: tuple[str, ...]) -> _Fill:
         match node:
@@ -227,6 +249,8 @@ class AvroExactDecoder:
                 return partial(_unfit, why)
             case plan.Skip(shape):
                 return self._skips[shape]
+            case plan.AvroJson(form, is_sorted):
+                return partial(_json, self._writers[is_sorted][form], self._changes)
         return scalar(value, dtype, self._zone)
 
     def _step(self, step: plan.Step, dtype: pa.DataType) -> tuple[str, bool, Read]:
@@ -236,6 +260,11 @@ class AvroExactDecoder:
             step.to >= 0,
             self._read(step.value, dtype.field(step.to).type if step.to >= 0 else dtype),
         )
+
+
+def _json(write: Write, changes: Changes, cursor: AvroCursor) -> str | None:
+    changes.add(OTHER_JSON, 1)
+    return of_column(write(cursor))
 
 
 def _level(steps: Sequence[_Fill], cursor: AvroCursor, row: list[Any]) -> None:

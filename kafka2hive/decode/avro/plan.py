@@ -120,6 +120,14 @@ class Unfit:
 
 
 @dataclass(frozen=True, slots=True)
+class AvroJson:
+    """Any value to its JSON text. `form`: the number of its form in the plan's table. `is_sorted`: keys are sorted."""
+
+    form: int
+    is_sorted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     """Skips a value. `shape`: the number of its shape in the plan's table."""
 
@@ -141,7 +149,7 @@ Value = (
     | AvroElements
     | Entries
     | AvroRow
-) | (Choice | Unfit | Skip)
+) | (Choice | Unfit | Skip | AvroJson)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +187,15 @@ Shape = tuple[str, tuple[int, ...]]
 """A type whose values are skipped: its name, and its size (fixed), number of symbols (enum) or the shapes in it."""
 
 
+Form = tuple[str, tuple[int, ...], tuple[str, ...]]
+"""A type that becomes JSON: its name, with numbers (sizes, scales, the forms in it) and names (symbols, fields); see texts.py."""
+
+
 @dataclass(frozen=True, slots=True)
 class AvroPlan:
+    """`forms`: of types that become JSON texts. `whole`: the columns that take the whole message, and how they are filled."""
+
     root: Node
     shapes: tuple[Shape, ...]
+    forms: tuple[Form, ...] = ()
+    whole: tuple[tuple[int, Value], ...] = ()

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from kafka2hive.config.keys.columns import STRICT, OtherJson
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import plan
+from kafka2hive.decode.avro.texts import AvroForms
 from kafka2hive.decode.contract.sources import (
     SchemaUnresolvable,
     Source,
@@ -128,8 +130,10 @@ def resolve(
 ) -> plan.AvroPlan:
     """Resolve the schema against the columns; a column that the schema lacks is NULL. Raises SchemaUnresolvable."""
     resolver = _AvroResolver(schema, columns, sources, spelling)
+    tree = source_tree(sources, spelling)
     try:
-        root = resolver.node(schema.root, source_tree(sources, spelling), ())
+        root = resolver.node(schema.root, tree, ())
+        whole = tuple((number, resolver.column(number, schema.root)) for number in tree.columns)
     except RecursionError as error:
         raise SchemaUnresolvable("the writer's types nest too deep") from error
     if isinstance(root, plan.Null):
@@ -137,11 +141,11 @@ def resolve(
     if isinstance(root, plan.Fork):  # a null message would make a row of NULLs, so it is refused
         null_message = plan.Unfit("the message is null, not a record")
         root = plan.Fork(tuple(null_message if isinstance(b, plan.Null) else b for b in root.branches))
-    return plan.AvroPlan(root, tuple(resolver.shapes))
+    return plan.AvroPlan(root, tuple(resolver.shapes), tuple(resolver.forms), whole)
 
 
 class _AvroResolver:
-    """Builds one plan; `shapes` collects the types whose values are skipped."""
+    """Builds one plan; `shapes` collects the types whose values are skipped, `forms` those that become JSON texts."""
 
     def __init__(
         self, schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
@@ -151,6 +155,8 @@ class _AvroResolver:
         self._sources = sources
         self._spelling = spelling
         self._numbers: dict[Type, int] = {}
+        self._forms = AvroForms(schema)
+        self.forms = self._forms.table
         self.shapes: list[plan.Shape] = []
 
     def node(self, writer_type: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Node:
@@ -186,21 +192,29 @@ class _AvroResolver:
         raise SchemaUnresolvable(f"{where}: {text_of(definition)} is not a record")
 
     def _target(self, field: AvroField, wanted: SourceTree, path: tuple[str, ...]) -> plan.Target:
-        columns = []
-        for number in wanted.columns:
-            column = self._columns.field(number)
-            value = self._value(field.type, column.type, f"column {column.name}", self._sources[number].unit)
-            columns.append((number, value))
+        columns = [(number, self.column(number, field.type)) for number in wanted.columns]
         inner = self.node(field.type, wanted, path) if wanted.inner else None
         return plan.Target(field.name, self._shape(field.type), tuple(columns), inner)
 
+    def column(self, number: int, writer_type: Type) -> plan.Value:
+        """Return how values of the type fill the column of this number. Raises SchemaUnresolvable."""
+        column, source = self._columns.field(number), self._sources[number]
+        return self._value(
+            writer_type, column.type, f"column {column.name}", source.unit, json=source.leeway.json
+        )
+
     def _value(
-        self, writer_type: Type, dtype: pa.DataType, label: str, unit: str | None = None
+        self,
+        writer_type: Type,
+        dtype: pa.DataType,
+        label: str,
+        unit: str | None = None,
+        json: OtherJson = STRICT.json,
     ) -> plan.Value:
         definition = self._schema.definition(writer_type)
         match definition:
             case Union(branches):
-                return self._choice(branches, dtype, label, unit)
+                return self._choice(branches=branches, dtype=dtype, label=label, unit=unit, json=json)
             case Array(items) if pa.types.is_list(dtype):
                 return plan.AvroElements(self._value(items, dtype.value_type, f"{label}[]"))
             case AvroMap(values) if pa.types.is_map(dtype):
@@ -210,17 +224,19 @@ class _AvroResolver:
             case AvroPrimitive() | Fixed() | AvroEnum():
                 if (value := scalar(definition, dtype, unit)) is not None:
                     return value
+        if json != "refuse":
+            return plan.AvroJson(self._forms.number(writer_type), json == "canonical")
         is_number = isinstance(definition, AvroPrimitive) and definition.kind in ("int", "long")
         hint = UNIT_HINT if unit is None and is_number and pa.types.is_temporal(dtype) else ""
         raise SchemaUnresolvable(f"{label}: {text_of(definition)} does not fill {hive_type_of(dtype)}{hint}")
 
     def _choice(
-        self, branches: tuple[Type, ...], dtype: pa.DataType, label: str, unit: str | None
+        self, branches: tuple[Type, ...], dtype: pa.DataType, label: str, unit: str | None, json: OtherJson
     ) -> plan.Value:
         values: list[plan.Value] = []
         for branch in branches:
             try:
-                values.append(self._value(branch, dtype, label, unit))
+                values.append(self._value(branch, dtype=dtype, label=label, unit=unit, json=json))
             except SchemaUnresolvable as error:
                 values.append(plan.Unfit(str(error).removeprefix(f"{label}: ")))
         self._one_must_fit(values, f"{label}: ")

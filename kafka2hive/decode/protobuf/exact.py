@@ -11,66 +11,17 @@ import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.contract.sources import Source, labels, names_in_table
-from kafka2hive.decode.contract.spec import Changes
+from kafka2hive.decode.contract.spec import OTHER_JSON, Changes
 from kafka2hive.decode.framing.numbers import BinaryRefusal
 from kafka2hive.decode.protobuf import plan
-from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_message, values_at
-from kafka2hive.decode.protobuf.plan import Shape
+from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_message
+from kafka2hive.decode.protobuf.payloads import Gatherer, skips
+from kafka2hive.decode.protobuf.texts import JsonWriter
 from kafka2hive.decode.protobuf.values import Read, default_value, key_text, scalar
 from kafka2hive.decode.schemas.protobuf import WIRE_OF
+from kafka2hive.decode.values.json_spelling import of_column
 from kafka2hive.plugins import Reason
 
-Skip = Callable[[ProtobufCursor, Range], object]
-"""Skips the payload of one value. Raises BinaryRefusal."""
-
-
-def skips(shapes: Sequence[Shape]) -> list[Skip]:
-    """Return for each shape in a plan's table the function that skips a value of it; the functions call each other by number."""
-    table: list[Skip] = []
-    for kind, fields in shapes:
-        if kind in ("message", "group"):
-            table.append(_message(fields, shapes, table))
-        else:
-            table.append(partial(_scalar, kind))
-    return table
-
-
-def _scalar(kind: str, cursor: ProtobufCursor, place: Range) -> None:
-    cursor.go(place)
-    match kind:
-        case "string":
-            cursor.text()
-        case "bytes" | "float" | "double":
-            cursor.octets()
-        case _:
-            cursor.integer(kind)
-
-
-def _message(fields: Sequence[tuple[int, bool, int]], shapes: Sequence[Shape], table: list[Skip]) -> Skip:
-    known = {number: (repeated, shape) for number, repeated, shape in fields}
-
-    def skip(cursor: ProtobufCursor, place: Range) -> None:
-        cursor.enter()
-        cursor.go(place)
-        while cursor.at < place[1]:
-            number, wire = cursor.tag()
-            if number not in known:
-                cursor.payload(number, wire)
-                continue
-            repeated, shape = known[number]
-            values = values_at(
-                cursor=cursor, number=number, wire=wire, expected=WIRE_OF[shapes[shape][0]], repeated=repeated
-            )
-            after = cursor.at
-            for value in values:
-                table[shape](cursor, value)
-            cursor.go((after, place[1]))
-        cursor.leave()
-
-    return skip
-
-
-_Label = Callable[[plan.Slot], str]
 _Fill = Callable[[ProtobufCursor, Sequence[Range], list[Any]], None]
 """Reads a message on the path to columns, and fills these columns in the row. Raises BinaryRefusal."""
 
@@ -93,7 +44,11 @@ class ProtobufExactDecoder:
         self._skips = skips(protobuf_plan.shapes)
         self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
+        self._writers = {
+            is_sorted: JsonWriter(protobuf_plan.forms, is_sorted, self._skips) for is_sorted in (False, True)
+        }
         self._root = self._level(protobuf_plan.root, ())
+        self._whole = [(number, self._json(value)) for number, value in protobuf_plan.whole]
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or why the message is refused. Its fields begin at byte `start`."""
@@ -101,6 +56,11 @@ class ProtobufExactDecoder:
         row: list[Any] = [None] * len(self._labels)
         try:
             self._root(cursor, [(start, len(message))], row)
+            for number, read in self._whole:
+                try:
+                    row[number] = read(ProtobufCursor(message, start), [(start, len(message))])
+                except BinaryRefusal as refusal:
+                    raise refusal.of_column(self._columns[number], self._labels[number]) from None
         except BinaryRefusal as refusal:
             return refusal.reason(cursor.at)
         return row
@@ -111,7 +71,7 @@ class ProtobufExactDecoder:
                 return f"column {self._labels[slot.columns[0][0]]}"
             return f"field {path_text((*path, slot.name))}"
 
-        gather = _Gatherer(level, self._skips, label)
+        gather = Gatherer(level, self._skips, label)
         takers_of_slots = [
             [
                 (number, self._labels[number], self._taker(slot, value, self._schema.field(number).type))
@@ -139,6 +99,8 @@ class ProtobufExactDecoder:
 
     def _taker(self, slot: plan.Slot, value: plan.Value | plan.Entry, dtype: pa.DataType) -> Read:
         """Return the function that makes a column's value of all payloads of a field; there may be no payload."""
+        if isinstance(value, plan.ProtobufJson):
+            return self._json(value)
         if isinstance(value, plan.Entry):
             return partial(_entries, value, self._read(value.value, dtype.item_type))
         if slot.label in ("repeated", "map"):
@@ -149,10 +111,21 @@ class ProtobufExactDecoder:
             return lambda cursor, places: read(cursor, places) if places else absent
         return lambda cursor, places: read(cursor, places) if places else None
 
+    def _json(self, value: plan.ProtobufJson) -> Read:
+        write = partial(self._writers[value.is_sorted].text, value.field)
+
+        def read(cursor: ProtobufCursor, places: Sequence[Range]) -> str | None:
+            text = write(cursor, places)
+            taken = None if text is None else of_column(text)
+            self._changes.add(OTHER_JSON, int(taken is not None))
+            return taken
+
+        return read
+
     def _read(self, value: plan.Value, dtype: pa.DataType) -> Read:
         if not isinstance(value, plan.ProtobufRow):
             return scalar(value, dtype, self._zone, self._changes)
-        gather = _Gatherer(value.level, self._skips, lambda slot: f".{slot.name}")
+        gather = Gatherer(value.level, self._skips, lambda slot: f".{slot.name}")
         takers = []
         for place, slot in enumerate(value.level.slots):
             for number, inner in slot.columns:
@@ -172,65 +145,6 @@ class ProtobufExactDecoder:
             return fields
 
         return read
-
-
-class _Gatherer:
-    """Reads all fields of a message, and returns for each slot the payloads that count. Fields without a column are checked."""
-
-    def __init__(self, level: plan.ProtobufLevel, skip: Sequence[Skip], label: _Label) -> None:
-        self._slots = level.slots
-        self._skips = skip
-        self._label = label
-        self._places = {slot.number: place for place, slot in enumerate(level.slots)}
-
-    def __call__(self, cursor: ProtobufCursor, ranges: Sequence[Range]) -> list[list[Range]]:
-        payloads: list[list[Range]] = [[] for _ in self._slots]
-        for start, end in ranges:
-            cursor.go((start, end))
-            while cursor.at < end:
-                number, wire = cursor.tag()
-                place = self._places.get(number)
-                if place is None:
-                    cursor.payload(number, wire)
-                    continue
-                slot = self._slots[place]
-                try:
-                    self._take(cursor, slot, wire, payloads[place])
-                    self._clear(cursor, slot, payloads)
-                except BinaryRefusal as refusal:
-                    raise refusal.within(self._label(slot)) from None
-                cursor.end = end
-        for slot, places in zip(self._slots, payloads, strict=True):
-            if slot.label == "required" and not places:
-                raise BinaryRefusal("protobuf.required", "the message has no such field").within(
-                    self._label(slot)
-                )
-        return payloads
-
-    def _take(self, cursor: ProtobufCursor, slot: plan.Slot, wire: int, places: list[Range]) -> None:
-        repeated = slot.label in ("repeated", "map")
-        new = values_at(cursor=cursor, number=slot.number, wire=wire, expected=slot.wire, repeated=repeated)
-        if slot.columns or slot.inner:
-            places += new
-            return
-        # one payload is enough: `required` and oneofs only need to know whether the field occurs
-        places[:] = new[-1:]
-        self._check(cursor, slot, new)
-
-    def _clear(self, cursor: ProtobufCursor, slot: plan.Slot, payloads: list[list[Range]]) -> None:
-        """Drop the other members of the slot's oneof: only the last member counts."""
-        if slot.oneof < 0:
-            return
-        for other, places in zip(self._slots, payloads, strict=True):
-            if other.oneof == slot.oneof and other.number != slot.number and places:
-                self._check(cursor, other, places)
-                places.clear()
-
-    def _check(self, cursor: ProtobufCursor, slot: plan.Slot, places: Sequence[Range]) -> None:
-        after = cursor.at
-        for place in places:
-            self._skips[slot.shape](cursor, place)
-        cursor.at = after
 
 
 def _elements(read: Read, cursor: ProtobufCursor, places: Sequence[Range]) -> list[Any]:

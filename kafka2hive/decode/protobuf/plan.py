@@ -99,6 +99,32 @@ class ProtobufRow:
     level: "ProtobufLevel"
 
 
+@dataclass(frozen=True, slots=True)
+class JsonForm:
+    """A type that becomes JSON. `style`: how a message is spelled, see texts.py. `symbols`: an enum's numbers and names."""
+
+    kind: str
+    style: str = ""
+    fields: tuple["JsonField", ...] = ()
+    symbols: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonField:
+    """A field that becomes JSON. `form`: the number of its type's form in the plan's table, for a map that of its entries."""
+
+    slot: "Slot"
+    form: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProtobufJson:
+    """Converts all values of a field to JSON text. `is_sorted`: keys are sorted."""
+
+    field: JsonField
+    is_sorted: bool
+
+
 Value = (
     ProtobufBoolean
     | ProtobufWhole
@@ -114,6 +140,7 @@ Value = (
     | ProtobufDay
     | Wrapped
     | ProtobufRow
+    | ProtobufJson
 )
 
 
@@ -165,5 +192,9 @@ Shape = tuple[str, tuple[tuple[int, bool, int], ...]]
 
 @dataclass(frozen=True, slots=True)
 class ProtobufPlan:
+    """`forms`: of types that become JSON texts. `whole`: the columns that take the whole message."""
+
     root: ProtobufLevel
     shapes: tuple[Shape, ...]
+    forms: tuple[JsonForm, ...] = ()
+    whole: tuple[tuple[int, ProtobufJson], ...] = ()

@@ -15,6 +15,7 @@ from kafka2hive.decode.contract.sources import (
     source_tree,
 )
 from kafka2hive.decode.protobuf import plan
+from kafka2hive.decode.protobuf.forms import DECIMAL_FIELDS, SECONDS_FIELDS, WRAPPERS, ProtobufForms
 from kafka2hive.decode.schemas.protobuf import (
     FIXED32,
     FIXED64,
@@ -34,22 +35,6 @@ INTEGERS = frozenset(
     f"{kind}{bits}" for kind in ("int", "uint", "sint", "fixed", "sfixed") for bits in (32, 64)
 )
 
-_WRAPPERS = {
-    f"google.protobuf.{name}Value": kind
-    for name, kind in (
-        ("Double", "double"),
-        ("Float", "float"),
-        ("Int64", "int64"),
-        ("UInt64", "uint64"),
-        ("Int32", "int32"),
-        ("UInt32", "uint32"),
-        ("Bool", "bool"),
-        ("String", "string"),
-        ("Bytes", "bytes"),
-    )
-}
-_SECONDS_FIELDS = ((1, "int64"), (2, "int32"))
-_DECIMAL_FIELDS = ((1, "bytes"), (2, "uint32"), (3, "int32"))
 _DAY_FIELDS = ((1, "int32"), (2, "int32"), (3, "int32"))
 
 
@@ -120,15 +105,15 @@ def _well_known(
     """Return how a well-known message fills a column; None if it cannot, or if its fields differ from Google's or Confluent's."""
     fields = tuple((field.number, field.kind) for field in message.fields)
     match message.name:
-        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _SECONDS_FIELDS:
+        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == SECONDS_FIELDS:
             return plan.Stamp()
-        case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == _SECONDS_FIELDS:
+        case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == SECONDS_FIELDS:
             return plan.ProtobufSpan()
-        case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == _DECIMAL_FIELDS:
+        case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == DECIMAL_FIELDS:
             return plan.ProtobufUnscaled()
         case "google.type.Date" if pa.types.is_date32(dtype) and fields == _DAY_FIELDS:
             return plan.ProtobufDay()
-        case name if name in _WRAPPERS and fields == ((1, _WRAPPERS[name]),):
+        case name if name in WRAPPERS and fields == ((1, WRAPPERS[name]),):
             field = message.fields[0]
             value = single(field, schema, dtype, unit)
             if value is not None:
@@ -141,12 +126,14 @@ def resolve(
 ) -> plan.ProtobufPlan:
     """Resolve the message of this full name; a column that it lacks is NULL. Raises SchemaUnresolvable."""
     resolver = _ProtobufResolver(schema, columns, sources, spelling)
-    root = resolver.level(schema.messages[name], source_tree(sources, spelling), ())
-    return plan.ProtobufPlan(root, tuple(resolver.shapes))
+    tree = source_tree(sources, spelling)
+    root = resolver.level(schema.messages[name], tree, ())
+    whole = tuple((number, resolver.whole(name, number)) for number in tree.columns)
+    return plan.ProtobufPlan(root, tuple(resolver.shapes), tuple(resolver.forms), whole)
 
 
 class _ProtobufResolver:
-    """Builds one plan; `shapes` collects the types whose values are skipped."""
+    """Builds one plan; `shapes` collects the types whose values are skipped, `forms` those that become JSON texts."""
 
     def __init__(
         self, schema: ProtobufSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
@@ -157,6 +144,8 @@ class _ProtobufResolver:
         self._spelling = spelling
         self._numbers: dict[tuple[str, str], int] = {}
         self.shapes: list[plan.Shape] = []
+        self._forms = ProtobufForms(schema, self._bare_slot)
+        self.forms = self._forms.table
 
     def level(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
         """Return the plan of a message on the path to the columns in `wanted`. `path`: the fields that lead here."""
@@ -167,14 +156,23 @@ class _ProtobufResolver:
             slots.append(self._slot(message, field, below, (*path, field.name)))
         return plan.ProtobufLevel(tuple(slots), ())
 
+    def whole(self, name: str, number: int) -> plan.ProtobufJson:
+        """Return how the message of this full name fills the column of this number."""
+        field = ProtobufField(number=0, name="", kind="message", label="optional", type=name)
+        slot = self._bare_slot(Message("", (field,)), field)
+        is_sorted = self._sources[number].leeway.json == "canonical"
+        return plan.ProtobufJson(self._forms.field(slot, field), is_sorted)
+
+    def _bare_slot(self, message: Message, field: ProtobufField) -> plan.Slot:
+        return self._new_slot(message, field, (), None)
+
     def _slot(
         self, message: Message, field: ProtobufField, wanted: SourceTree, path: tuple[str, ...]
     ) -> plan.Slot:
         columns = []
         for number in wanted.columns:
-            column = self._columns.field(number)
             source = self._sources[number]
-            value = self._value(field, column.type, f"column {column.name}", source.unit)
+            value = self._column(message, field, number)
             if isinstance(value, plan.ProtobufSymbol) and field.label != "repeated":
                 value = replace(value, unknown=source.leeway.unknown_enum)
             columns.append((number, value))
@@ -184,6 +182,16 @@ class _ProtobufResolver:
                 raise SchemaUnresolvable(f"{path_text(path)}: {text_of(field)} has no fields for a path")
             inner = self.level(self._schema.messages[field.type], wanted, path)
         return self._new_slot(message, field, tuple(columns), inner)
+
+    def _column(self, message: Message, field: ProtobufField, number: int) -> plan.Value | plan.Entry:
+        column, source = self._columns.field(number), self._sources[number]
+        json = source.leeway.json
+        if json != "refuse" and (
+            field.label == "repeated" or single(field, self._schema, column.type, source.unit) is None
+        ):
+            slot = self._bare_slot(message, field)
+            return plan.ProtobufJson(self._forms.field(slot, field), json == "canonical")
+        return self._value(field, column.type, f"column {column.name}", source.unit)
 
     def _new_slot(
         self,

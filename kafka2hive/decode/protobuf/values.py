@@ -16,10 +16,10 @@ from kafka2hive.decode.schemas.protobuf import LENGTH, VARINT
 Read = Callable[[ProtobufCursor, Sequence[Range]], Any]
 """Turns a field's payloads into a value that pyarrow.array accepts: the last one into a scalar, all of them into a message."""
 
-_MOST_SECONDS = 315_576_000_000
+MOST_SECONDS = 315_576_000_000
 """Limit of a Duration, 10,000 years."""
 
-_LARGEST_SCALE = 1_000
+LARGEST_SCALE = 1_000
 """Limit of a Decimal's scale, in either direction: beyond it the powers of ten alone would take memory and time."""
 
 
@@ -139,7 +139,7 @@ def _stamp(dtype: pa.DataType, zone: str, cursor: ProtobufCursor, ranges: Sequen
 
 def _span(dtype: pa.DataType, cursor: ProtobufCursor, ranges: Sequence[Range]) -> Any:
     seconds, nanos = _numbers(cursor, ranges, "int64", "int32")
-    if abs(nanos) >= 10**9 or abs(seconds) > _MOST_SECONDS or seconds * nanos < 0:
+    if abs(nanos) >= 10**9 or abs(seconds) > MOST_SECONDS or seconds * nanos < 0:
         raise BinaryRefusal("protobuf.range", f"a Duration of {seconds} s and {nanos} ns")
     return decimal("protobuf", seconds * 10**9 + nanos, 9, dtype)
 
@@ -152,7 +152,7 @@ def _unscaled(dtype: pa.DataType, cursor: ProtobufCursor, ranges: Sequence[Range
     scale = _last(lambda inner: inner.integer("int32"))(cursor, payloads[3]) or 0
     if not octets:
         raise BinaryRefusal("protobuf.range", "a Decimal without the bytes of a number")
-    if abs(scale) > _LARGEST_SCALE:
+    if abs(scale) > LARGEST_SCALE:
         raise BinaryRefusal("protobuf.range", f"a Decimal of scale {scale}")
     number = int.from_bytes(octets, "big", signed=True) * 10 ** max(-scale, 0)
     return decimal("protobuf", number, max(scale, 0), dtype)

@@ -29,6 +29,8 @@ _FAMILY = {
 ANY_JSON = "json: text"
 _LOOSE = {"quoted": ("quoted: accept", "whole number"), "empty": ("empty: null", "empty string")}
 """For texts that are rather other values: the key by which a column takes them, and what they are."""
+_ALWAYS_NULL = "is always null"
+"""In the note on a field that needs no column."""
 _MIXED = 0.05
 """From this share of values of other kinds on, a column takes all of them as texts."""
 _RARE = 0.02
@@ -182,16 +184,28 @@ class SchemaColumns:
         fields: Iterable[WriterField],
         units: Mapping[str, str | None] | None = None,
         prefix: tuple[str, ...] = (),
+        has_texts: bool = False,
     ) -> None:
-        """`prefix` is the path to the fields; `units` has the unit of each number that counts from 1970."""
+        """`prefix` is the path to the fields; `units` has the unit of each number that counts from 1970.
+
+        `has_texts`: a field for which Hive has no type becomes its JSON text.
+        """
         self.notes: list[str] = []
         names = Names(self.notes)
         columns = []
         for field in fields:
-            self.notes += field.notes
-            if field.type is not None:
+            is_text = (
+                has_texts and field.type is None and not any(_ALWAYS_NULL in note for note in field.notes)
+            )
+            kept = "json: text keeps all of it as its text" if is_text else ""
+            self.notes += [note.replace("left out", kept) if is_text else note for note in field.notes]
+            if field.type is not None or is_text:
                 name, unit = names.name((field.name,)), (units or {}).get(field.name)
-                columns.append(DraftColumn(name, field.type, (*prefix, field.name), unit))
+                kind = field.type or "string"
+                leeway = (ANY_JSON,) if is_text else ()
+                columns.append(
+                    DraftColumn(name, kind, (*prefix, field.name), None if is_text else unit, leeway=leeway)
+                )
         self.columns = tuple(columns)
 
 

@@ -274,7 +274,7 @@ def _of_schema(
     if not any(isinstance(schema.definition(b), Record) for b in getattr(root, "branches", (root,))):
         return "its Avro schema is not a record"
     source = "events" if envelope_row(schema) is None else "debezium"
-    columns = SchemaColumns(avro_fields(schema, is_change_log=source == "debezium"))
+    columns = SchemaColumns(avro_fields(schema, is_change_log=source == "debezium"), has_texts=True)
     return _of_columns("avro", source, columns, f"schema {schema_id}, the newest of the records")
 
 
@@ -293,7 +293,7 @@ def _of_messages(
     name = schema.type_at(max(counts, default=(0, ()))[1])
     if name is None:
         return "its Protobuf schema has no message type at the records' indexes"
-    columns = SchemaColumns(protobuf_fields(schema, name))
+    columns = SchemaColumns(protobuf_fields(schema, name), has_texts=True)
     return _of_columns(
         "protobuf", "events", columns, f"{name} of schema {schema_id}, the newest of the records"
     )

@@ -9,6 +9,8 @@ const WITHOUT_BYTES: usize = 1000;
 /// What is counted in a message of Avro, besides the position.
 pub struct Avro {
     without_bytes: usize,
+    /// Values that became JSON texts
+    pub(crate) texts: u64,
 }
 
 /// A position in one message of Avro's encoding.
@@ -17,7 +19,7 @@ pub type Bytes<'a> = bytes::Bytes<'a, Avro>;
 impl<'a> Bytes<'a> {
     /// Begins at byte `at` of a message.
     pub fn new(message: &'a [u8], at: usize) -> Self {
-        Bytes { message, at, open: 0, format: Avro { without_bytes: 0 } }
+        Bytes { message, at, open: 0, format: Avro { without_bytes: 0, texts: 0 } }
     }
 
     /// Reads a zigzag varint of at most 64 bits, in its shortest form.

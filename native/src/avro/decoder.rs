@@ -32,17 +32,21 @@ pub struct Target {
 /// Decodes batches of messages of one writer's schema for one table.
 pub struct Decoder {
     root: Way,
+    /// The columns that take the whole message, and how
+    whole: Vec<(usize, Value)>,
     context: Context,
     /// Bytes before a message's record
     head: usize,
     /// Rows of the messages that were read last
     rows: Rows,
+    /// How many values became JSON texts
+    texts: u64,
 }
 
 impl Decoder {
     /// The plan's numbers are positions in `columns`, and in the shapes of `context`.
-    pub fn new(columns: Vec<Column>, root: Way, context: Context, head: usize) -> Self {
-        Decoder { root, context, head, rows: Rows::new(columns) }
+    pub fn new(columns: Vec<Column>, root: Way, whole: Vec<(usize, Value)>, context: Context, head: usize) -> Self {
+        Decoder { root, whole, context, head, rows: Rows::new(columns), texts: 0 }
     }
 }
 
@@ -52,12 +56,30 @@ impl Batches for Decoder {
     }
 
     fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
-        let Decoder { root, context, head, rows } = self;
+        let Decoder { root, whole, context, head, rows, texts } = self;
         rows.read(offsets, |place, rows| {
-            let mut bytes = Bytes::new(&data[place], *head);
-            follow(root, &mut bytes, rows, context).is_ok() && bytes.at_end()
+            let message = &data[place];
+            let mut bytes = Bytes::new(message, *head);
+            let sound = follow(root, &mut bytes, rows, context).is_ok()
+                && bytes.at_end()
+                && whole.iter().all(|(number, value)| all_of(message, *head, *number, value, rows, context).is_ok());
+            if sound {
+                *texts += bytes.format.texts + whole.len() as u64;
+            }
+            sound
         })
     }
+
+    fn changed(&mut self) -> Vec<(&'static str, u64)> {
+        vec![("json", std::mem::take(&mut self.texts))]
+    }
+}
+
+/// Reads a whole message into the column of this number.
+fn all_of(message: &[u8], head: usize, number: usize, value: &Value, rows: &mut Rows, context: &Context) -> Parsed<()> {
+    value.read(&mut Bytes::new(message, head), rows.columns.get_mut(number).ok_or(Doubt)?, context)?;
+    rows.fill(number);
+    Ok(())
 }
 
 fn follow(way: &Way, bytes: &mut Bytes, rows: &mut Rows, context: &Context) -> Parsed<()> {
@@ -131,7 +153,8 @@ mod tests {
             target(vec![]),
             target(vec![(2, Value::Elements(Box::new(row)))]),
         ]);
-        Decoder::new(columns, root, Context { shapes: vec![Shape::Map(1), Shape::Long], utc: true }, 1)
+        let context = Context { shapes: vec![Shape::Map(1), Shape::Long], forms: vec![], utc: true };
+        Decoder::new(columns, root, vec![], context, 1)
     }
 
     const SEED: &[u8] = b"\0\x7f\x02\x08text\x02\x02k\x04\0\x02\0\0\0\0\0\0\xf8\x3f\0";

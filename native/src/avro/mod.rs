@@ -7,6 +7,7 @@ pub mod bytes;
 pub mod decoder;
 pub mod rows;
 pub mod shapes;
+pub mod texts;
 pub mod values;
 #[cfg(feature = "python")]
 pub mod words;

@@ -2,6 +2,7 @@
 
 use crate::avro::bytes::Bytes;
 use crate::avro::shapes::{skip, Shape};
+use crate::avro::texts::{self, Form};
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
 use crate::numbers::unscaled;
@@ -66,6 +67,8 @@ pub enum Value {
     Choice(Vec<Value>),
     /// A branch that cannot fill the column
     Unfit,
+    /// Any type to its JSON text: the number of its form, and whether keys are sorted
+    Json(usize, bool),
     /// Skip a value of this shape
     Skip(usize),
 }
@@ -74,6 +77,8 @@ pub enum Value {
 pub struct Context {
     /// Table of shapes
     pub shapes: Vec<Shape>,
+    /// Table of forms, of values that become JSON texts
+    pub forms: Vec<Form>,
     /// Whether the table's zone is UTC
     pub utc: bool,
 }
@@ -187,6 +192,11 @@ impl Value {
                 bytes.close();
                 bytes.counted(before)?;
             }
+            Value::Json(form, sorted) => {
+                let Column::Text(column) = column else { return Err(Doubt) };
+                texts::read(&context.forms, *form, *sorted, bytes, column)?;
+                bytes.format.texts += 1;
+            }
             Value::Unfit | Value::Skip(_) => return Err(Doubt),
         }
         Ok(())
@@ -277,7 +287,7 @@ pub(crate) fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Pars
     Ok(result)
 }
 
-fn uuid(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn uuid(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(36);
     for (place, byte) in bytes.iter().enumerate() {
         if matches!(place, 4 | 6 | 8 | 10) {

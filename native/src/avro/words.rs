@@ -8,15 +8,67 @@ use pyo3::types::PyTuple;
 
 use crate::avro::decoder::{Target, Way};
 use crate::avro::shapes::Shape;
+use crate::avro::texts::Form;
 use crate::avro::values::Value;
+use crate::spelling::quote;
 
 type Any<'py> = Bound<'py, PyAny>;
 
-/// Returns the plan's root and its shapes. `columns`: how many the table has.
-pub fn plan(words: &Any, columns: usize) -> PyResult<(Way, Vec<Shape>)> {
-    let (_, root, table): (String, Any, Vec<(String, Vec<usize>)>) = words.extract()?;
+type Words<'py> = (String, Any<'py>, Vec<(String, Vec<usize>)>, Vec<FormWords>, Vec<(usize, Any<'py>)>);
+type FormWords = (String, Vec<i64>, Vec<String>);
+
+/// What Python passes for a writer's schema.
+pub struct Plan {
+    /// Leads to the columns' values
+    pub root: Way,
+    /// The columns that take the whole message, and how
+    pub whole: Vec<(usize, Value)>,
+    /// Of types that are skipped
+    pub shapes: Vec<Shape>,
+    /// Of types that become JSON texts
+    pub forms: Vec<Form>,
+}
+
+/// Returns the plan. `columns`: how many the table has.
+pub fn plan(words: &Any, columns: usize) -> PyResult<Plan> {
+    let (_, root, table, forms, whole): Words = words.extract()?;
     let shapes = table.iter().map(|(kind, numbers)| shape(kind, numbers, table.len())).collect::<PyResult<Vec<_>>>()?;
-    Ok((way(&root, columns, shapes.len())?, shapes))
+    let root = way(&root, columns, shapes.len())?;
+    let whole = whole.iter().map(|(number, taken)| Ok((*number, value(taken)?))).collect::<PyResult<_>>()?;
+    Ok(Plan { root, whole, shapes, forms: forms.iter().map(form).collect::<PyResult<_>>()? })
+}
+
+fn form((kind, numbers, names): &FormWords) -> PyResult<Form> {
+    let number = |at: usize| numbers.get(at).copied().ok_or_else(|| wrong(kind));
+    let place = |at: usize| usize::try_from(number(at)?).map_err(|_| wrong(kind));
+    let size = |at: usize| Ok::<_, PyErr>(usize::try_from(number(at)?).ok());
+    let quoted = |name: &String| {
+        let mut text = vec![];
+        quote(name.as_bytes(), &mut text);
+        text.into_boxed_slice()
+    };
+    let places = || (0..numbers.len()).map(place).collect::<PyResult<Vec<usize>>>();
+    Ok(match kind.as_str() {
+        "null" => Form::Null,
+        "boolean" => Form::Boolean,
+        "int" => Form::Int,
+        "long" => Form::Long,
+        "float" => Form::Float,
+        "double" => Form::Double,
+        "string" => Form::Text,
+        "bytes" => Form::Octets(size(0)?),
+        "uuid" => Form::Uuid,
+        "enum" => Form::Symbol(names.iter().map(quoted).collect()),
+        "decimal" => Form::Decimal(size(0)?, u32::try_from(number(1)?).map_err(|_| wrong(kind))?),
+        "date" => Form::Day,
+        "time" => Form::Clock(number(0)? == 32, number(1)?),
+        "timestamp" => Form::Moment(number(0)?, number(1)? == 1),
+        "array" => Form::Array(place(0)?),
+        "map" => Form::Map(place(0)?),
+        "union" => Form::Union(places()?),
+        "record" => Form::Record(names.iter().map(quoted).zip(places()?).collect()),
+        other => return Err(wrong(other)),
+    })
 }
 
 fn shape(kind: &str, numbers: &[usize], all: usize) -> PyResult<Shape> {
@@ -107,6 +159,7 @@ fn value(words: &Any) -> PyResult<Value> {
         }
         "Choice" => choice(at(1)?.extract::<Vec<Any>>()?.iter().map(value).collect::<PyResult<_>>()?),
         "Unfit" => Value::Unfit,
+        "Json" => Value::Json(at(1)?.extract()?, at(2)?.extract()?),
         "Skip" => Value::Skip(at(1)?.extract()?),
         other => return Err(wrong(other)),
     })

@@ -6,6 +6,7 @@ use crate::protobuf::bytes::{Bytes, END, LENGTH, START};
 use crate::protobuf::integers::Kind;
 use crate::protobuf::places::Places;
 use crate::protobuf::shapes::{packable, skip};
+use crate::protobuf::texts::Json;
 use crate::protobuf::values::{places, Context, Leaf, Scalar};
 use crate::rows::Rows;
 
@@ -85,6 +86,8 @@ pub enum Value {
     Row(Box<Level>, u32),
     /// An entry of a map: the key's type (None: string), then the value as for Wrapped
     Entry(Option<Kind>, Box<Value>, u32, Vec<u8>),
+    /// All values of a field to a JSON text
+    Json(Box<Json>),
 }
 
 /// Where values go.
@@ -199,6 +202,10 @@ impl Slot {
             bytes.at = start;
             added = 1;
             match sink.column(*number)? {
+                Column::Text(texts) => {
+                    let Value::Json(json) = value else { return Err(Doubt) };
+                    json.read_more(&context.forms, wire, bytes, texts)?;
+                }
                 Column::List(list) if packed => {
                     let mut part = bytes.packed()?;
                     added = 0;
@@ -222,8 +229,15 @@ impl Slot {
         match self.label {
             Label::Repeated | Label::Map => {
                 let count = if is_present { self.count } else { 0 };
-                for (number, _) in &self.columns {
+                for (number, value) in &mut self.columns {
+                    if let (Value::Json(json), false) = (&mut *value, is_present) {
+                        json.begin();
+                    }
                     match sink.column(*number)? {
+                        Column::Text(texts) => {
+                            let Value::Json(json) = value else { return Err(Doubt) };
+                            json.close(texts)?;
+                        }
                         Column::List(list) => list.close(count)?,
                         Column::Map(map) => map.close()?,
                         _ => return Err(Doubt),
@@ -264,6 +278,16 @@ impl Level {
             own.max(slot.inner.as_ref().map_or(0, Level::most_columns))
         };
         self.slots.iter().map(of_slot).max().unwrap_or(0)
+    }
+
+    /// Appends the numbers of the columns that become JSON texts.
+    pub fn json_columns(&self, to: &mut Vec<usize>) {
+        for slot in &self.slots {
+            to.extend(slot.columns.iter().filter(|(_, value)| matches!(value, Value::Json(_))).map(|(number, _)| *number));
+            if let Some(inner) = &slot.inner {
+                inner.json_columns(to);
+            }
+        }
     }
 
     /// Reads all fields: up to the end of `bytes`, or past the end of the group with this number (0: a message).
@@ -307,6 +331,7 @@ impl Level {
         let first = self.seen.insert(place);
         if first {
             slot.count = 0;
+            slot.columns.iter_mut().for_each(|(_, value)| value.begin());
         }
         if slot.columns.is_empty() && slot.inner.is_none() {
             skip(&context.shapes, (slot.number, slot.repeated(), slot.shape), wire, bytes)?;
@@ -340,6 +365,14 @@ impl Value {
         }
     }
 
+    /// Forgets what a message in doubt has left behind.
+    #[inline(always)]
+    fn begin(&mut self) {
+        if let Value::Json(json) = self {
+            json.begin();
+        }
+    }
+
     /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
     #[inline(always)]
     pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
@@ -354,6 +387,10 @@ impl Value {
         match self {
             Value::Scalar(scalar) => scalar.read(bytes, column, context)?,
             Value::Leaf(leaf) => leaf.read(bytes, column, context)?,
+            Value::Json(json) => {
+                let Column::Text(column) = column else { return Err(Doubt) };
+                json.read(&context.forms, bytes, column)?;
+            }
             Value::Wrapped(value, wire, default) => {
                 let mut inner = bytes.inner()?;
                 let [value_at] = places(&mut inner, [*wire], true)?;
@@ -413,7 +450,7 @@ impl Value {
     }
 }
 
-fn key_text(kind: Kind, number: i64) -> String {
+pub(crate) fn key_text(kind: Kind, number: i64) -> String {
     match kind {
         Kind::Bool => (number == 1).to_string(),
         kind if kind.unsigned_64() => (number as u64).to_string(),
@@ -457,8 +494,8 @@ mod tests {
         let numbers = numbers();
         let level = Level::new(numbers.iter().copied().enumerate().map(slot).collect(), vec![]);
         let columns = numbers.iter().map(|_| Column::Int64(Fixed::default())).collect();
-        let context = Context { shapes: vec![], utc: true };
-        let mut decoder = crate::protobuf::decoder::Decoder::new(columns, level, context, 0);
+        let context = Context { shapes: vec![], forms: vec![], utc: true };
+        let mut decoder = crate::protobuf::decoder::Decoder::new(columns, level, vec![], context, 0);
         let message = fields.iter().flat_map(|number| field(*number)).collect::<Vec<_>>();
         // the message twice, so that what the first one leaves behind would show
         let offsets = [0, message.len() as i32, 2 * message.len() as i32];

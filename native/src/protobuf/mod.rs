@@ -9,6 +9,7 @@ pub mod integers;
 pub mod level;
 pub mod places;
 pub mod shapes;
+pub mod texts;
 pub mod values;
 #[cfg(feature = "python")]
 pub mod words;

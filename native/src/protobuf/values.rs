@@ -7,10 +7,11 @@ use crate::numbers::unscaled;
 use crate::protobuf::bytes::{Bytes, LENGTH, VARINT};
 use crate::protobuf::integers::Kind;
 use crate::protobuf::shapes::Shape;
+use crate::protobuf::texts::Form;
 
-const BILLION: i64 = 1_000_000_000;
+pub(crate) const BILLION: i64 = 1_000_000_000;
 /// Limit of a Duration, 10,000 years.
-const MOST_SECONDS: i64 = 315_576_000_000;
+pub(crate) const MOST_SECONDS: i64 = 315_576_000_000;
 
 /// What to do with a value that is neither a message nor looked up.
 #[derive(Clone, Copy)]
@@ -53,6 +54,8 @@ pub enum Leaf {
 pub struct Context {
     /// Table of shapes
     pub shapes: Vec<Shape>,
+    /// Table of forms, of values that become JSON texts
+    pub forms: Vec<Form>,
     /// Whether the table's zone is UTC
     pub utc: bool,
 }
@@ -220,7 +223,7 @@ pub(crate) fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others:
 }
 
 /// Reads the integers of fields 1, 2 .. of a message; an absent one is 0.
-fn numbers<const N: usize>(bytes: &mut Bytes, kinds: [Kind; N]) -> Parsed<[i64; N]> {
+pub(crate) fn numbers<const N: usize>(bytes: &mut Bytes, kinds: [Kind; N]) -> Parsed<[i64; N]> {
     let mut inner = bytes.inner()?;
     let starts = places(&mut inner, [VARINT; N], true)?;
     let mut values = [0; N];

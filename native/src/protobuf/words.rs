@@ -10,21 +10,106 @@ use crate::protobuf::bytes::{LENGTH, START};
 use crate::protobuf::integers::Kind;
 use crate::protobuf::level::{Label, Level, Slot, Value};
 use crate::protobuf::shapes::{Known, Shape};
+use crate::protobuf::texts::{Field, Form, Json, Style};
 use crate::protobuf::values::{Leaf, Scalar};
+use crate::spelling::quote;
 
 type Any<'py> = Bound<'py, PyAny>;
+type PlanWords<'py> = (String, Any<'py>, Vec<(String, Vec<Known>)>, Vec<Any<'py>>, Vec<(usize, Any<'py>)>);
 type Words<'py> = (String, u32, String, String, u32, Vec<u8>, isize, usize, Vec<(usize, Any<'py>)>, Option<Any<'py>>);
 
-/// Returns the plan's root and its shapes. `columns`: how many the table has.
-pub fn plan(words: &Any, columns: usize) -> PyResult<(Level, Vec<Shape>)> {
-    let (_, root, table): (String, Any, Vec<(String, Vec<Known>)>) = words.extract()?;
+/// What Python passes for a message type.
+pub struct Plan {
+    /// Leads to the columns' values
+    pub root: Level,
+    /// The columns that take the whole message, and how
+    pub whole: Vec<(usize, Json)>,
+    /// Of types that are skipped
+    pub shapes: Vec<Shape>,
+    /// Of types that become JSON texts
+    pub forms: Vec<Form>,
+}
+
+/// Returns the plan. `columns`: how many the table has.
+pub fn plan(words: &Any, columns: usize) -> PyResult<Plan> {
+    let (_, root, table, forms, whole): PlanWords = words.extract()?;
     let all = table.len();
     let shapes = table.into_iter().map(|(kind, fields)| shape(&kind, fields, all)).collect::<PyResult<Vec<_>>>()?;
     let root = level(&root, all)?;
     if root.most_columns() > columns {
         return Err(wrong("a column"));
     }
-    Ok((root, shapes))
+    let whole = whole.iter().map(|(number, taken)| Ok((*number, json(taken)?))).collect::<PyResult<_>>()?;
+    Ok(Plan { root, whole, shapes, forms: forms.iter().map(form).collect::<PyResult<_>>()? })
+}
+
+fn json(words: &Any) -> PyResult<Json> {
+    let (_, field, sorted): (String, Any, bool) = words.extract()?;
+    Ok(Json::new(json_field(&field)?, sorted))
+}
+
+fn json_field(words: &Any) -> PyResult<Field> {
+    let (_, slot, form): (String, Any, usize) = words.extract()?;
+    let (_, number, name, label, wire, default, oneof, _, _, _): Words = slot.extract()?;
+    Ok(Field {
+        number,
+        wire,
+        label: label_of(&label)?,
+        oneof: usize::try_from(oneof).ok(),
+        default: behind_length(wire, default),
+        name: quoted(&name),
+        form,
+    })
+}
+
+fn quoted(name: &str) -> Box<[u8]> {
+    let mut text = vec![];
+    quote(name.as_bytes(), &mut text);
+    text.into_boxed_slice()
+}
+
+fn form(words: &Any) -> PyResult<Form> {
+    let (_, kind, style, fields, symbols): (String, String, String, Vec<Any>, Vec<(i64, String)>) = words.extract()?;
+    Ok(match kind.as_str() {
+        "bool" => Form::Boolean,
+        "float" => Form::Float,
+        "double" => Form::Double,
+        "string" => Form::Text,
+        "bytes" => Form::Octets,
+        "null" => Form::Null,
+        "enum" => Form::Symbol(symbols.iter().map(|(number, name)| (*number, quoted(name))).collect()),
+        "message" | "group" => {
+            let mut fields = fields.iter().map(json_field).collect::<PyResult<Vec<_>>>()?;
+            let style = match style.as_str() {
+                "object" => Style::Object,
+                "any" => {
+                    for (field, name) in fields.iter_mut().zip(["@type", "value"]) {
+                        field.name = quoted(name);
+                    }
+                    Style::Object
+                }
+                "single" => Style::Single,
+                "choice" => Style::Choice,
+                "timestamp" => Style::Timestamp,
+                "duration" => Style::Duration,
+                "decimal" => Style::Decimal,
+                other => return Err(wrong(other)),
+            };
+            Form::Message(style, fields)
+        }
+        other => Form::Integer(integer(other)?),
+    })
+}
+
+fn label_of(name: &str) -> PyResult<Label> {
+    Ok(match name {
+        "optional" => Label::Optional,
+        "required" => Label::Required,
+        "implicit" => Label::Implicit,
+        "repeated" => Label::Repeated,
+        "map" => Label::Map,
+        other => return Err(wrong(other)),
+    })
 }
 
 fn shape(kind: &str, fields: Vec<Known>, all: usize) -> PyResult<Shape> {
@@ -65,14 +150,7 @@ fn slot(words: &Any, shapes: usize) -> PyResult<Slot> {
         return Err(wrong("a slot"));
     }
     let (_, number, _, label, wire, default, oneof, shape, columns, inner): Words = words.extract()?;
-    let label = match label.as_str() {
-        "optional" => Label::Optional,
-        "required" => Label::Required,
-        "implicit" => Label::Implicit,
-        "repeated" => Label::Repeated,
-        "map" => Label::Map,
-        other => return Err(wrong(other)),
-    };
+    let label = label_of(&label)?;
     if shape >= shapes || number == 0 {
         return Err(wrong("a field"));
     }
@@ -125,6 +203,7 @@ fn value(words: &Any, group: u32, shapes: usize) -> PyResult<Value> {
             let wire = at(2)?.extract()?;
             Value::Wrapped(Box::new(value(&at(1)?, 0, shapes)?), wire, behind_length(wire, at(3)?.extract()?))
         }
+        "Json" => Value::Json(Box::new(json(words)?)),
         "Row" => Value::Row(Box::new(level(&at(1)?, shapes)?), group),
         "Entry" => {
             let key: String = at(1)?.extract()?;

@@ -497,9 +497,11 @@ def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
         "more": "map<string,double>",
         "inner": "struct<x:int>",
         "again": "struct<x:int>",
+        "either": "string",
     }
     assert service.tables[0].bucketing.field == "at" and "10 decode" in text
-    assert "either is a union of several types: left out" in text
+    assert "either is a union of several types: json: text keeps all of it as its text" in text
+    assert "either: {type: string, json: text}" in text
     assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
     assert "give the registry with --registry" in _map(_sampled(values))
 
@@ -507,24 +509,28 @@ def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
 def test_a_schema_of_which_hive_can_have_nothing_makes_a_raw_table_and_says_why() -> None:
     tree = {"type": "record", "name": "T", "fields": [{"name": "next", "type": ["null", "T"]}]}
     text = _map(_sampled([framed(4, b"\0")] * 3), writers=Registry(id4=tree))
+    assert "next: {type: string, json: text}" in text and "next is T within itself: json: text keeps" in text
+    empty = {"type": "record", "name": "T", "fields": [{"name": "none", "type": "null"}]}
+    text = _map(_sampled([framed(4, b"")] * 3), writers=Registry(id4=empty))
     service = load_text(text, "draft.yaml", {})
     assert service.tables[0].format == "raw" and _columns(service) == {"value": ("binary", (), None)}
-    assert "no column for any field of schema 4" in text and "next is T within itself: left out" in text
+    assert "no column for any field of schema 4" in text and "none is always null: left out" in text
     nothing = ProtobufRegistry(id4=protobuf_schema('syntax = "proto3"; message Nothing {}'))
     text = _map(_sampled([head(4, 0)] * 3), writers=nothing)
     assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
     assert "no column for any field of Nothing of schema 4" in text
 
 
-def test_fields_of_a_record_that_are_one_name_to_hive_are_left_out_and_do_not_break_the_draft() -> None:
+def test_a_record_with_fields_that_are_one_name_to_hive_becomes_a_text() -> None:
     fields = [{"name": "x", "type": "int"}, {"name": "X", "type": "int"}]
     twice = {"type": "record", "name": "W", "fields": fields}
     members = [{"name": "id", "type": "int"}, {"name": "twice", "type": twice}]
     schema = {"type": "record", "name": "M", "fields": members}
     value = framed(4, _encoded(schema, {"id": 1, "twice": {"x": 1, "X": 2}}))
     text = _map(_sampled([value] * 3), writers=Registry(id4=schema))
-    assert list(_columns(load_text(text, "draft.yaml", {}))) == ["id"]
-    assert "twice is not a type of Hive (field 'X' is declared twice (Hive ignores case)): left out" in text
+    assert list(_columns(load_text(text, "draft.yaml", {}))) == ["id", "twice"]
+    assert "twice: {type: string, json: text}" in text
+    assert "twice is not a type of Hive (field 'X' is declared twice (Hive ignores case)): json: text" in text
 
 
 def test_avro_records_of_several_types_have_the_fields_of_all_of_them() -> None:
@@ -559,9 +565,11 @@ def test_protobuf_records_have_the_columns_of_their_message() -> None:
         "at": "timestamp",
         "note": "string",
         "raw": "binary",
+        "parent": "string",
     }
     assert service.tables[0].format == "protobuf" and service.tables[0].bucketing.field == "at"
-    assert "10 decode" in text and "parent is shop.Order within itself: left out" in text
+    assert "10 decode" in text and "parent is shop.Order within itself: json: text keeps" in text
+    assert "parent: {type: string, json: text}" in text
     assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
 
 

@@ -68,6 +68,7 @@ class SchemaJudge:
                 column.part is not RecordPart.VALUE
                 or kind is None
                 or (is_json and kind in ("integer", "string"))
+                or column.leeway.json != "refuse"
                 or (column.mask is not None and not is_judged(column.mask, self._mask_keys))
             ):
                 continue
