@@ -5,7 +5,8 @@ The compiled library decodes the messages of which it is certain, JsonExactDecod
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,6 +38,7 @@ from kafka2hive.decode.framing.frames import heads, json_id_hint, no_frames
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.rows.enclosed import EnclosedRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
+from kafka2hive.decode.schemas.json import parse
 from kafka2hive.decode.semantics.records import with_record_schemas
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, RepeatedKey
@@ -56,6 +58,7 @@ from kafka2hive.decode.values.json_values import (
 )
 from kafka2hive.decode.values.loose import loose, loose_forms, with_hints
 from kafka2hive.decode.values.scalars import plain, taker
+from kafka2hive.model.writer_schema import JSON, SchemaId, SchemaInvalid, WriterSchema
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 _BLANKS = b" \t\n\r"
@@ -240,7 +243,8 @@ def make(spec: DecoderSpec) -> Decoder:
     """
     if spec.format == "json":
         return _document_decoder(spec)
-    return FramedDecoder(_document_decoder(replace(spec, format="json")), spec.wire.framing)
+    inner = _document_decoder(replace(spec, format="json"))
+    return FramedDecoder(inner, spec.wire.framing, _schemas_check(spec))
 
 
 def _document_decoder(spec: DecoderSpec) -> Decoder:
@@ -309,14 +313,42 @@ class JsonDecoder:
         return replace(result, new_keys=self._compiled.new_keys())
 
 
+CheckSchema = Callable[[SchemaId], None]
+"""Checks the schema of this id. Raises the errors of a SchemaCheck, and SchemaRegistryUnavailable."""
+
+
+def _schemas_check(spec: DecoderSpec) -> CheckSchema | None:
+    """Return the check of the schemas that messages name; None if their columns do not follow schemas."""
+    check, writers = spec.check, spec.writers
+    if check is None or writers is None or isinstance(writers, WriterSchema):
+        return None
+
+    def check_schema(schema_id: SchemaId) -> None:
+        writer = writers.get(schema_id)
+        if writer is not None and writer.kind == JSON:
+            with suppress(
+                SchemaInvalid
+            ):  # such a schema says nothing of its messages, which are decoded without it
+                schema = parse(writer)
+                check.json(schema_id, schema)
+
+    return check_schema
+
+
+MOST_CHECKED = 1000
+"""Limit of ids of schemas that were checked. At the limit all of them are forgotten."""
 _TO_THE_END = 2**31 - 1
 
 
 class FramedDecoder:
     """Takes the head off each message and decodes the rest with `inner`. Rejects messages without a head as `json.frame`."""
 
-    def __init__(self, inner: Decoder, framing: Framing = "id4") -> None:
+    def __init__(
+        self, inner: Decoder, framing: Framing = "id4", check_schema: CheckSchema | None = None
+    ) -> None:
         self.schema = inner.schema
+        self._check_schema = check_schema
+        self._checked: set[SchemaId] = set()
         self._inner = inner
         self._framing = framing
 
@@ -341,6 +373,14 @@ class FramedDecoder:
             else pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),
         )
 
+    def _check(self, schema_id: SchemaId | None) -> None:
+        if self._check_schema is None or schema_id is None or schema_id in self._checked:
+            return
+        self._check_schema(schema_id)
+        if len(self._checked) >= MOST_CHECKED:
+            self._checked.clear()
+        self._checked.add(schema_id)
+
     def _with_hints(self, decoded: Decoded, values: pa.BinaryArray, places: Places) -> Decoded:
         """Add hints to the reasons. `places`: where the decoded messages, those with a head, are in `values`."""
         if not len(decoded.rejected):
@@ -356,6 +396,7 @@ class FramedDecoder:
         """Return the places of messages with a head, the bytes after it, and the places of the others; all ascending."""
         by_length: dict[int, list[Places]] = {}  # length 0: messages without a head
         for head, places_of_head in heads(values, self._framing):
+            self._check(head.schema_id)
             by_length.setdefault(head.length, []).append(places_of_head)
         bare = np.sort(np.concatenate(by_length.pop(0, [np.empty(0, np.int64)])))
         if len(by_length) == 1 and not len(bare):

@@ -19,11 +19,13 @@ from kafka2hive.decode.contract.sources import (
     source_tree,
 )
 from kafka2hive.decode.schemas.avro import AvroSchema
+from kafka2hive.decode.schemas.json import JsonSchema
 from kafka2hive.decode.schemas.protobuf import ProtobufSchema
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, is_wider, parse_hive_type
 from kafka2hive.model.writer_schema import SchemaId, WriterId
 from kafka2hive.schema_evolution.fields import WriterField, avro_fields, protobuf_fields
+from kafka2hive.schema_evolution.json_types import json_fields
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
@@ -221,6 +223,10 @@ class WriterFieldsCheck:
 
     def protobuf(self, schema_id: SchemaId, schema: ProtobufSchema, message: str) -> None:
         self._check(WriterId(schema_id, message), protobuf_fields(schema, message))
+
+    def json(self, schema_id: SchemaId, schema: JsonSchema) -> None:
+        is_change_log = change_log_of(self._table.source) is not None
+        self._check(WriterId(schema_id), json_fields(schema, is_change_log=is_change_log))
 
     def unresolvable(self, schema_id: SchemaId, why: str) -> None:
         if self._table.schema_evolution == "stop":

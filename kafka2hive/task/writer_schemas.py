@@ -15,10 +15,12 @@ _lookups: dict[tuple[int, RegistryOptions, str, int, bool], WriterSchemas] = {}
 def writers_of(
     table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
 ) -> WriterSchemas | WriterSchema | None:
-    """Return the writer schemas of the table's values, None for a format without them.
+    """Return the writer schemas of the table's values, None if its decoder needs none.
 
     If `keeps`, schemas from the registry may be written to the storage. Raises TableError for an invalid schema of the map.
     """
+    if table.format == "json_schema" and table.schema_evolution != "ignore" and settings.registry is not None:
+        return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
     if table.format not in ("avro", "protobuf"):
         return None
     if table.format == "avro" and table.avro_schema is not None:

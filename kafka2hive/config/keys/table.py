@@ -245,7 +245,7 @@ class SharedOptions:
             "records' schema, [more](#schema_evolution).",
             more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
             "before the first file that has them; so are fields of the records' schema that the map "
-            "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
+            "does not name (`avro`, `protobuf` and `json_schema` with the registry). `ignore`: a table that lacks "
             "columns is set aside until it is altered. `stop`: the same, and so is one "
             "whose records' schema has fields that no column takes.",
         ),

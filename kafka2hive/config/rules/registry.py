@@ -92,7 +92,7 @@ def check_schemas(check: TableCheck, has_registry: bool) -> None:
                 f"(plain {format.capitalize()} records)"
             )
             check.add(check.path("format"), message)
-    _check_evolution(check)
+    _check_evolution(check, has_registry)
     _check_framing(check)
     _check_declared(check)
     if table.protobuf_message is not None and table.protobuf_schema is None:
@@ -102,16 +102,21 @@ def check_schemas(check: TableCheck, has_registry: bool) -> None:
         check.add(check.path("protobuf_message"), message)
 
 
-def _check_evolution(check: TableCheck) -> None:
+def _check_evolution(check: TableCheck, has_registry: bool) -> None:
     """Reject options for new fields if the table ignores new fields, or if its records do not name their schemas."""
     table = check.table
-    own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema}
+    own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema, "json_schema": None}
     names_schemas = table.format in own_schema and own_schema[table.format] is None and not table.schemas
     if table.schema_evolution != "ignore" and names_schemas:
+        if table.format == "json_schema" and not has_registry and "schema_evolution" in check.map_keys.given:
+            check.add(check.path("schema_evolution"), "needs a registry section with json_schema")
         return
     for key in ("ignored_fields", "subject"):
         if key in check.map_keys.given:
-            message = "is used only with schema_evolution add or stop, for avro or protobuf records that name their schema by id"
+            message = (
+                "is used only with schema_evolution add or stop, for avro, protobuf or json_schema records that name"
+                " their schema by id"
+            )
             check.add(check.path(key), message)
 
 
@@ -205,6 +210,7 @@ def check_registry_is_used(sections: MapSections, tables: list[TableCheck], prob
         if getattr(c.table, f"{c.table.format}_schema") is None
         and not (c.table.format == "avro" and c.table.schemas)
     ]
+    users += [c for c in tables if c.table.format == "json_schema" and c.table.schema_evolution != "ignore"]
     if sections.has_registry and tables and not users and not any(map(uses_registry_for_keys, tables)):
         message = "no table uses it: "
         if with_schemas:

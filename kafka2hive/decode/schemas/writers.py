@@ -9,6 +9,7 @@ from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, SchemaInval
 
 if TYPE_CHECKING:
     from kafka2hive.decode.schemas.avro import AvroSchema
+    from kafka2hive.decode.schemas.json import JsonSchema
     from kafka2hive.decode.schemas.protobuf import ProtobufSchema
 
 
@@ -18,6 +19,8 @@ class SchemaCheck(Protocol):
     def avro(self, schema_id: SchemaId, schema: "AvroSchema") -> None: ...
 
     def protobuf(self, schema_id: SchemaId, schema: "ProtobufSchema", message: str) -> None: ...
+
+    def json(self, schema_id: SchemaId, schema: "JsonSchema") -> None: ...
 
     def unresolvable(self, schema_id: SchemaId, why: str) -> None:
         """Record a schema whose messages cannot fill the columns."""

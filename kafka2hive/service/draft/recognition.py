@@ -15,11 +15,13 @@ from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE
 from kafka2hive.decode.change_logs.marks import mark_of
 from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, indexed_heads, schema_ids
 from kafka2hive.decode.schemas.avro import Record, parse
+from kafka2hive.decode.schemas.json import parse as parse_json
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.text import counted
-from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaInvalid, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, JSON, PROTOBUF, SchemaInvalid, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, envelope_row, protobuf_fields
+from kafka2hive.schema_evolution.json_types import json_fields
 from kafka2hive.service.draft.change_log_columns import (
     PAYLOAD,
     ConnectColumns,
@@ -102,7 +104,8 @@ def _recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
             ]
         )
         if _are_most(payloads):
-            return replace(_of_documents("json_schema", payloads), framing=framing)
+            drafted = _by_json_schema(_of_documents("json_schema", payloads), ids, writers)
+            return replace(drafted, framing=framing)
         frequent = [number for number, _ in Counter(ids[ids >= 0].tolist()).most_common(3)]
         faults = []
         if writers is not None:
@@ -250,6 +253,25 @@ def _ids_of(values: Sequence[bytes]) -> tuple[Framing, Places]:
     data = pa.array(values, pa.binary())
     ids = schema_ids(data)
     return ("id8", schema_ids(data, "id8")) if 2 * (ids == 0).sum() > len(values) else ("id4", ids)
+
+
+def _by_json_schema(recognition: Recognition, ids: Places, writers: WriterSchemas | None) -> Recognition:
+    """Return the recognition with the columns of the JSON Schema that most of the records name, if it is known.
+
+    A change log keeps the columns of its records: its envelopes need no schema to be read.
+    """
+    schema_id = Counter(ids[ids >= 0].tolist()).most_common(1)[0][0]
+    writer = None if writers is None or recognition.source != "events" else writers.get(schema_id)
+    if writer is None or writer.kind != JSON or recognition.rows != "one":
+        return recognition
+    try:
+        drafted = SchemaColumns(json_fields(parse_json(writer), is_change_log=False), has_texts=True)
+    except SchemaInvalid as error:
+        note = f"the schema of id {schema_id} cannot be read, so columns are those of the records: {error}"
+        return replace(recognition, notes=(*recognition.notes, note))
+    if not drafted.columns:
+        return recognition
+    return _of_columns("json_schema", "events", drafted, f"schema {schema_id}, that of most records")
 
 
 def _of_schema(

@@ -11,7 +11,7 @@ from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.hive_types import is_wider
 from kafka2hive.model.snapshot import AddedColumn
-from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaInvalid, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, JSON, PROTOBUF, SchemaInvalid, WriterSchema
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Clock
@@ -58,7 +58,7 @@ def effective_columns(
 
 def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
     """Return whether the table's columns may follow the schemas that its records name by id."""
-    own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema}
+    own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema, "json_schema": None}
     return (
         rule.schema_evolution != "ignore"
         and rule.sql is None  # such a table has the columns of its SELECT
@@ -123,7 +123,22 @@ def schema_fields(
         return SchemaFields(label, tuple(avro_fields(parsed, is_change_log=is_change_log)))
     if (schema.kind, settings.format) == (PROTOBUF, "protobuf"):
         return _read_protobuf(label, schema, message, settings)
+    if (schema.kind, settings.format) == (JSON, "json_schema"):
+        return _read_json(label, schema, settings)
     return None
+
+
+def _read_json(label: str, schema: WriterSchema, settings: TableSettings) -> SchemaFields | None:
+    from kafka2hive.decode.schemas.json import parse
+    from kafka2hive.schema_evolution.json_types import json_fields
+
+    try:
+        parsed = parse(schema)
+    except SchemaInvalid as error:
+        log.warning("%s: the schema with %s cannot be read: %s", settings.table, label, error)
+        return None
+    is_change_log = change_log_of(settings.source) is not None
+    return SchemaFields(label, tuple(json_fields(parsed, is_change_log=is_change_log)))
 
 
 def _read_protobuf(

@@ -447,6 +447,38 @@ def test_change_logs_and_registry_heads_are_recognised() -> None:
     assert service.tables[0].format == "json_schema" and "3 decode" in text
 
 
+def test_records_with_a_json_schema_have_the_columns_of_that_schema() -> None:
+    node = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#/$defs/Node"}}}
+    properties = {
+        "id": {"type": "integer"},
+        "at": {"type": ["null", "string"], "format": "date-time"},
+        "price": {"type": "number"},
+        "sizes": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "any": {},
+        "node": {"$ref": "#/$defs/Node"},
+        "never": {"type": "string"},
+    }
+    schema = {"type": "object", "properties": properties, "$defs": {"Node": node}}
+    row = {"id": 1, "at": "2026-11-18T12:26:40Z", "price": 1, "sizes": {"a": 1}, "any": [1], "node": {"n": 1}}
+    values = [framed(4, json.dumps(row).encode())] * 5
+    text = _map(_sampled(values), writers=Registry(id4=WriterSchema("JSON", json.dumps(schema))))
+    service = load_text(text, "draft.yaml", {})
+    assert {name: kind for name, (kind, _, _) in _columns(service).items()} == {
+        "id": "bigint",
+        "at": "timestamp",
+        "price": "double",
+        "sizes": "map<string,bigint>",
+        "any": "string",
+        "node": "struct<n:bigint>",
+        "never": "string",
+    }
+    assert "any: {type: string, json: text}" in text and "node.next is within itself: left out" in text
+    assert "columns of schema 4, that of most records" in text and "5 decode" in text
+    assert service.tables[0].format == "json_schema" and service.registry is None
+    odd = _map(_sampled(values), writers=Registry(id4=WriterSchema("JSON", "{")))
+    assert "the schema of id 4 cannot be read" in odd and "price: bigint" in odd
+
+
 def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
     optional = ["null", "string"]
     inner = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "int"}]}
