@@ -28,6 +28,8 @@ _MARK = 0xEF
 """First byte of a byte order mark, which pyarrow.csv drops."""
 _DELIMITER, _SPECIAL = 1, 2
 """Kinds of bytes: the delimiter, and bytes for which the message must match a pattern."""
+_MARKS = "\x1f\x1e\x1d\x1c\x01\x02\x03"
+"""Characters of which one stands for a delimiter of several characters."""
 _NO_PLACES = np.empty(0, np.int64)
 _WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
 
@@ -43,8 +45,9 @@ class FieldSplitter:
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
         self._blanks = blanks_of(options)
+        self._nulls = frozenset(options.null_texts)
         stops = {"\r", "\n", options.delimiter, options.quote, options.escape or ""} - {""}
-        self._stop = re.compile(f"[{re.escape(''.join(sorted(stops)))}]")
+        self._stop = re.compile("|".join(map(re.escape, sorted(stops))))
         within = {options.quote, options.escape or ""} - {""}
         self._stop_within = re.compile(f"[{re.escape(''.join(sorted(within)))}]") if within else self._stop
 
@@ -60,7 +63,7 @@ class FieldSplitter:
             fields.append(field)
             if at == len(text):
                 return fields
-            at += 1  # the delimiter
+            at += len(self._options.delimiter)
 
     def _field(self, text: str, at: int, number: int) -> tuple[str | None, int]:
         """Return a field, and where it ends: at a delimiter, or at the end of the message."""
@@ -89,7 +92,7 @@ class FieldSplitter:
         # an escaped blank at the end belongs to the field
         field_end = max(at, start + len(text[start:end].rstrip(self._blanks))) if self._blanks else end
         field = text[start:field_end]
-        return None if field == self._options.null_text else self._without_escapes(field), end
+        return None if field in self._nulls else self._without_escapes(field), end
 
     def _quoted(self, text: str, start: int, number: int) -> tuple[str, int]:
         """Return a quoted field, and where it ends. `start`: the place after the opening quote."""
@@ -108,7 +111,7 @@ class FieldSplitter:
         if self._options.escape is None:
             field = field.replace(self._options.quote * 2, self._options.quote)
         end = self._past_blanks(text, at + 1)
-        if end < len(text) and text[end] != self._options.delimiter:
+        if end < len(text) and not text.startswith(self._options.delimiter, end):
             raise ValueRefusal("csv.quote", f"field {number}: more text after the closing quote")
         return self._without_escapes(field), end
 
@@ -127,8 +130,9 @@ class FieldSplitter:
 class ArrowSplitter:
     """Splits messages that are certainly right into `count` columns of strings, with pyarrow.csv."""
 
-    def __init__(self, options: CsvOptions, count: int) -> None:
-        self._options = options
+    def __init__(self, options: CsvOptions, count: int, knows_quotes: bool = True) -> None:
+        """`knows_quotes`: messages with quotes may be certainly right, too."""
+        self._nulls = pa.array(options.null_texts, pa.string())
         self._count = count
         self._blanks = blanks_of(options)
         delimiter, quote = re.escape(options.delimiter), re.escape(options.quote)
@@ -139,7 +143,8 @@ class ArrowSplitter:
         field = f"(?:{bare}|{quote}(?:[^{quote}]|{quote}{quote})*{quote})" if quote else bare
         self._whole = f"^(?:{field}{delimiter}){{{count - 1}}}{field}(?:\\r?\\n)?$"
         # the exact path reads escapes, and blanks around quotes
-        self._knows_quotes = options.escape is None and not self._blanks and count <= _MOST_REPEATS
+        is_plain = options.escape is None and not self._blanks and count <= _MOST_REPEATS
+        self._knows_quotes = knows_quotes and is_plain
         names = [str(number) for number in range(count)]
         self._read = pcsv.ReadOptions(use_threads=False, column_names=names)
         self._parse = pcsv.ParseOptions(
@@ -152,7 +157,7 @@ class ArrowSplitter:
         self._convert = pcsv.ConvertOptions(
             check_utf8=False,
             column_types=dict.fromkeys(names, pa.string()),
-            null_values=[options.null_text],
+            null_values=list(options.null_texts),
             strings_can_be_null=not self._blanks,
             quoted_strings_can_be_null=False,
         )
@@ -215,7 +220,32 @@ class ArrowSplitter:
         if not self._blanks:
             return column
         trimmed = pc.utf8_trim(column, characters=self._blanks)
-        return pc.if_else(pc.equal(trimmed, self._options.null_text), pa.scalar(None, pa.string()), trimmed)
+        is_null = pc.is_in(trimmed, value_set=self._nulls)
+        return pc.if_else(is_null, pa.scalar(None, pa.string()), trimmed)
+
+
+class WideDelimiterSplitter:
+    """Splits messages with a delimiter of several characters, and without quotes and escapes, as ArrowSplitter does.
+
+    The delimiter is replaced by a character that no message of the batch has, from left to right, as the exact path finds it.
+    """
+
+    def __init__(self, options: CsvOptions, count: int) -> None:
+        self._delimiter = options.delimiter
+        self._count = count
+        self._splitters = {
+            mark: ArrowSplitter(replace(options, delimiter=mark), count, knows_quotes=False)
+            for mark in _MARKS
+            if mark not in (options.quote, options.escape)
+        }
+
+    def split(self, texts: pa.StringArray) -> tuple[list[pa.StringArray], Mask]:
+        """See ArrowSplitter."""
+        octets = set(np.unique(message_bytes(texts).raw).tolist())
+        for mark, splitter in self._splitters.items():
+            if ord(mark) not in octets:
+                return splitter.split(pc.replace_substring(texts, self._delimiter, mark))
+        return [pa.array([], pa.string())] * self._count, np.zeros(len(texts), np.bool_)
 
 
 def _counts(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
@@ -256,10 +286,14 @@ class CsvDecoder:
         if options.header and len(options.header) != len(schema):
             raise ValueError(f"a header line of {len(options.header)} fields for {len(schema)} columns")
         self._header = options.header
-        self._null_text = options.null_text
+        # the map's rules exclude NULLs in header lines if NULL has several texts
+        self._null_text = options.null_texts[0]
         self._takes_digits = options.booleans == "digits"
         self._splitter = FieldSplitter(options)
-        self._fast_splitter = ArrowSplitter(options, len(schema)) if is_fast else None
+        self._fast_splitter: ArrowSplitter | WideDelimiterSplitter | None = None
+        if is_fast:
+            kind = ArrowSplitter if len(options.delimiter) == 1 else WideDelimiterSplitter
+            self._fast_splitter = kind(options, len(schema))
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""

@@ -7,11 +7,29 @@ TABS = CsvOptions(delimiter="\t", quote="", null_text="\\N")
 ESCAPED = CsvOptions(delimiter=";", escape="\\", null_text="\\N")
 TRIMMED = CsvOptions(trim=True, null_text="NULL")
 SINGLE = CsvOptions(delimiter="|", quote="'", null_text="-")
+WIDE = CsvOptions(delimiter="||", nulls=("", "NULL", "\\N"))
+WIDE_ESCAPED = CsvOptions(delimiter="~|~", escape="\\", nulls=("-", "\\N"), trim=True)
 
 Outcome = list[str | None] | str
 """Fields, or a reason's code."""
 
 CASES: list[tuple[CsvOptions, str, Outcome]] = [
+    (WIDE, "a||b||c", ["a", "b", "c"]),
+    (WIDE, "a|b|||c||d|", ["a|b", "|c", "d|"]),
+    (WIDE, "NULL||\\N||", [None, None, None]),
+    (WIDE, 'NULL ||null||"NULL"\r\n', ["NULL ", "null", "NULL"]),
+    (WIDE, '"a||b"||"c""d"||""', ["a||b", 'c"d', ""]),
+    (WIDE, "a,b\x1f||c\x1e\x1d\x1c||\x01\x02\x03", ["a,b\x1f", "c\x1e\x1d\x1c", "\x01\x02\x03"]),
+    (WIDE, "a\x1f||b||c", ["a\x1f", "b", "c"]),
+    (WIDE, "||||", [None, None, None]),
+    (WIDE, "a||b", "csv.fields"),
+    (WIDE, "a|b|c", "csv.fields"),
+    (WIDE, 'a||b"||c', "csv.quote"),
+    (WIDE, '"a"|||b||c', ["a", "|b", "c"]),
+    (WIDE, '"a"|b||c||d', "csv.quote"),
+    (WIDE_ESCAPED, " a ~|~ - ~|~ \\N ", ["a", None, None]),
+    (WIDE_ESCAPED, "a\\~|~b~|~c~|~\\-", ["a~|~b", "c", "-"]),
+    (WIDE_ESCAPED, "a~|~b~|~c\\", "csv.escape"),
     (PLAIN, "a,b,c", ["a", "b", "c"]),
     (PLAIN, "a,b,c\n", ["a", "b", "c"]),
     (PLAIN, "a,b,c\r\n", ["a", "b", "c"]),

@@ -14,11 +14,11 @@ from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.csv import ArrowSplitter, CsvDecoder
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
-from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome
+from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, WIDE, WIDE_ESCAPED, Outcome
 from tests.harness.outcomes import row_outcomes
 from tests.harness.reasons import texts_of
 
-OPTIONS = [PLAIN, TABS, ESCAPED, TRIMMED, SINGLE]
+OPTIONS = [PLAIN, TABS, ESCAPED, TRIMMED, SINGLE, WIDE, WIDE_ESCAPED]
 THREE = pa.schema([(name, pa.string()) for name in "abc"])
 
 
@@ -52,7 +52,9 @@ def test_random_messages_are_the_same_both_ways(options: CsvOptions, count: int)
         options.delimiter,
         options.quote,
         options.escape or "",
-        options.null_text,
+        *options.null_texts,
+        options.delimiter[:1],
+        "\x1f",
         "\n",
         "\r",
     ]

@@ -191,9 +191,13 @@ class PluginOptions:
 class CsvOptions:
     """The form of CSV lines, by default as in RFC 4180."""
 
-    delimiter: Annotated[str, Key('Character between two fields; a tab is `"\\t"`.', written="character")] = (
-        ","
-    )
+    delimiter: Annotated[
+        str,
+        Key(
+            'Character between two fields, or several; a tab is `"\\t"`, Hive\'s default `"\\u0001"`.',
+            written="characters",
+        ),
+    ] = ","
     quote: Annotated[
         str,
         Key(
@@ -215,6 +219,14 @@ class CsvOptions:
             "empty field is the empty string."
         ),
     ] = ""
+    nulls: Annotated[
+        tuple[str, ...],
+        Key(
+            "Several texts, instead of `null_text`: an unquoted field with one of them is NULL.",
+            written="list of strings",
+            example='["", "NULL"]',
+        ),
+    ] = ()
     trim: Annotated[bool, Key("Remove blanks and tabs around fields, outside quotes.")] = False
     header: Annotated[
         tuple[str, ...],
@@ -228,6 +240,11 @@ class CsvOptions:
         Literal["words", "digits"],
         Key("What a `boolean` accepts: `true` and `false`; with `digits` also `1` and `0`."),
     ] = "words"
+
+    @property
+    def null_texts(self) -> tuple[str, ...]:
+        """The texts of NULL."""
+        return self.nulls or (self.null_text,)
 
 
 class ChangeLog(Enum):

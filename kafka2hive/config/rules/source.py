@@ -236,25 +236,45 @@ def _check_header(check: TableCheck) -> None:
 
 def _check_characters(check: TableCheck) -> None:
     options = check.table.csv
-    characters = {"delimiter": options.delimiter, "quote": options.quote, "escape": options.escape or ""}
-    for name, character in characters.items():
-        if not character and name == "quote":
-            continue
-        if name == "escape" and options.escape is None:
-            continue
-        if len(character) != 1 or not character.isascii() or character in "\r\n\0":
-            check.add(check.path("csv", name), "expected one ASCII character other than a line break or NUL")
+    delimiter = options.delimiter
+    characters = {"quote": options.quote, "escape": options.escape}
+    singles = {name: one for name, one in characters.items() if one is not None and (one or name != "quote")}
+    for name, text in {"delimiter": delimiter, **singles}.items():
+        if (
+            not text
+            or not text.isascii()
+            or set(text) & set("\r\n\0")
+            or (name != "delimiter" and len(text) > 1)
+        ):
+            several = " or several" if name == "delimiter" else ""
+            message = f"expected one ASCII character{several} other than a line break or NUL"
+            check.add(check.path("csv", name), message)
             return
-    used = [character for character in characters.values() if character]
-    if len(set(used)) < len(used):
+    used = "".join(singles.values())
+    if len(set(used)) < len(used) or set(used) & set(delimiter):
         check.add(check.path("csv"), "delimiter, quote and escape must be different characters")
-    # the escape is allowed, as in \\N: the text is compared before it is unescaped
-    elif any(mark in options.null_text for mark in ("\r", "\n", options.delimiter, options.quote) if mark):
-        check.add(check.path("csv", "null_text"), "must not have a delimiter, quote or line break")
-    elif options.trim and options.null_text != options.null_text.strip(" \t"):
-        check.add(
-            check.path("csv", "null_text"), "must not begin or end with a blank or tab, which trim removes"
-        )
+    elif len(delimiter) > 1 and options.trim and set(delimiter) & set(" \t"):
+        check.add(check.path("csv", "delimiter"), "must not have a blank or tab, which trim removes")
+    else:
+        _check_nulls(check)
+
+
+def _check_nulls(check: TableCheck) -> None:
+    options = check.table.csv
+    name = "nulls" if options.nulls else "null_text"
+    path = check.path("csv", name)
+    if options.nulls and options.null_text:
+        check.add(path, "excludes null_text: list its text, too")
+    if len(set(options.nulls)) < len(options.nulls):
+        check.add(path, "has a text twice")
+    if len(options.nulls) > 1 and (both := set(options.header) & set(options.nulls)):
+        check.add(check.path("csv", "header"), f"has {min(both)!r}, which nulls makes NULL")
+    for text in options.null_texts:
+        # the escape is allowed, as in \\N: the text is compared before it is unescaped
+        if any(mark in text for mark in ("\r", "\n", options.delimiter, options.quote) if mark):
+            check.add(path, "must not have a delimiter, quote or line break")
+        elif options.trim and text != text.strip(" \t"):
+            check.add(path, "must not begin or end with a blank or tab, which trim removes")
 
 
 def check_decoder(check: TableCheck) -> None:

@@ -13,8 +13,18 @@ COLUMNS = "    columns: {a: string, at: {type: timestamp, unit: s}}\n"
 
 def test_fields_follow_rfc_4180_by_default() -> None:
     table = films(f"    format: csv\n{COLUMNS}")
-    assert (table.format, table.csv) == ("csv", CsvOptions(",", '"', None, "", False))
+    assert (table.format, table.csv) == (
+        "csv",
+        CsvOptions(delimiter=",", quote='"', escape=None, null_text=""),
+    )
     assert [(column.name, column.unit) for column in table.columns] == [("a", None), ("at", "s")]
+
+
+def test_delimiters_may_have_several_characters_and_null_several_texts() -> None:
+    options = films(f'    format: csv\n    csv: {{delimiter: "||", nulls: ["", "\\\\N"]}}\n{COLUMNS}').csv
+    assert (options.delimiter, options.null_texts) == ("||", ("", "\\N"))
+    assert films(f'    format: csv\n    csv: {{delimiter: "\\u0001"}}\n{COLUMNS}').csv.delimiter == "\x01"
+    assert CsvOptions().null_texts == ("",)
 
 
 def test_the_example_loads() -> None:
@@ -36,7 +46,21 @@ def test_defaults_may_set_csv_for_the_tables_in_csv() -> None:
     [
         ("csv: {delimiter: ';'}", "only format csv has this key; the table's format is json"),
         ("format: csv\n    csv: {delimiter: ''}", "expected one ASCII character"),
-        ("format: csv\n    csv: {delimiter: '||'}", "expected one ASCII character"),
+        ("format: csv\n    csv: {delimiter: '||', escape: '|'}", "must be different characters"),
+        ("format: csv\n    csv: {delimiter: ' | ', trim: true}", "must not have a blank or tab, which trim"),
+        ('format: csv\n    csv: {delimiter: "|\\n"}', "expected one ASCII character or several"),
+        ("format: csv\n    csv: {quote: '||'}", "expected one ASCII character other"),
+        ("format: csv\n    csv: {nulls: ['', '-'], null_text: x}", "nulls: excludes null_text"),
+        ("format: csv\n    csv: {nulls: ['-', '-']}", "nulls: has a text twice"),
+        ("format: csv\n    csv: {nulls: ['-', 'a,b']}", "nulls: must not have a delimiter, quote"),
+        (
+            "format: csv\n    csv: {nulls: ['-', ' x'], trim: true}",
+            "nulls: must not begin or end with a blank",
+        ),
+        (
+            "format: csv\n    csv: {nulls: ['-', a], header: [a, at]}",
+            "header: has 'a', which nulls makes NULL",
+        ),
         ("format: csv\n    csv: {delimiter: '¦'}", "expected one ASCII character"),
         ('format: csv\n    csv: {quote: "\\n"}', "expected one ASCII character"),
         ("format: csv\n    csv: {escape: ''}", "expected one ASCII character"),
