@@ -30,6 +30,7 @@ from kafka2hive.service.hive.dropped import DropLookResult
 from kafka2hive.service.hive.places import LocationCorrection, LocationLook
 from kafka2hive.service.hive.registrar import LOOK_SECONDS, NoRegistrar, RegisteredInHive, Registrar
 from kafka2hive.service.run.chores import chores_of_a_run
+from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.tables.table_state import MapTable, Owned, Table, Unowned
 from kafka2hive.service.wiring import Wiring
@@ -125,11 +126,11 @@ class WorldClock(SimulatedClock):
 
 
 class ChoreCaller(LedgerCaller):
-    """A LedgerCaller that is the TableOwner of its table. `rule` is the table's in this process's map."""
+    """A LedgerCaller that is the TableOwner of its table. `rule` is the table's in this process's map; `once` is as in a run."""
 
     file_system, metastore_port = WatchedFiles, SlowMetastore
 
-    def __init__(self, *arguments: Any, rule: TableRule, has_hive: bool = True) -> None:
+    def __init__(self, *arguments: Any, rule: TableRule, has_hive: bool = True, once: bool = False) -> None:
         self.table = Table(MapTable(rule, LEDGER, topics=()))
         self.has_hive = has_hive
         super().__init__(*arguments)
@@ -161,7 +162,8 @@ class ChoreCaller(LedgerCaller):
         self.registrar: Registrar | NoRegistrar = NoRegistrar()
         if has_hive:
             self.registrar = Registrar(self.metastore, lambda table: None, self.wiring.background, self.clock)
-        self.chores = chores_of_a_run(self.wiring, self, self.registrar, Reporter(), once=False)
+        self.chores = chores_of_a_run(self.wiring, self, self.registrar, Reporter(), once=once)
+        self.orders: OrderSource = NoInbox()
 
     @property
     def owned(self) -> Any:
@@ -237,16 +239,20 @@ class ChoreCaller(LedgerCaller):
 
     def publish(self, table: Table, change: Any) -> None:
         """Publish a change of the epochs or of a chore; the first one says that Hive's tables were compared."""
-        if self.has_hive:
-            described = {"location": "", "format": "", "columns": "", "partition_columns": ""}
-            compared = (ComparedTable(table=name, **described) for name in (TABLE, DEAD_LETTER_TABLE))
-            change = replace(change, compared=tuple(compared))
+        if compared := self.compared():
+            change = replace(change, compared=compared)
         if isinstance(change, Compaction):
             self._count_move(change)
         before = self.owned.state
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
         self._hand_on(before)
+
+    def compared(self) -> tuple[ComparedTable, ...]:
+        """Return Hive's tables, which match the map; none without Hive."""
+        described = {"location": "", "format": "", "columns": "", "partition_columns": ""}
+        names = (TABLE, DEAD_LETTER_TABLE) if self.has_hive else ()
+        return tuple(ComparedTable(table=name, **described) for name in names)
 
     def _count_move(self, change: Compaction) -> None:
         count = self.world.count
@@ -279,7 +285,9 @@ class ChoreCaller(LedgerCaller):
         """Apply Hive's answers, then let the chores do their steps, as before each plan of a run."""
         self.stepped_at = self.world.now
         self._apply_answers()
-        self.chores.step(is_idle=is_idle)
+        self.orders.take(self, self.chores)
+        for order in self.chores.step(is_idle=is_idle):
+            self.orders.done(order)
         for text in self.table.warnings.get("compaction", ()):
             if "[compact.sources]" in text or "[compact.home]" in text:
                 raise Violation(f"nobody has touched the files of the table: {text}")

@@ -16,7 +16,14 @@ from kafka2hive.ledger import (
     start,
 )
 from kafka2hive.ledger.repair import older_ledger, rebuild
-from tests.simulation import compacting_caller, ledger_caller, lost_compacted, retaining_caller, tasks
+from tests.simulation import (
+    compacting_caller,
+    ledger_caller,
+    lost_compacted,
+    replaying_caller,
+    retaining_caller,
+    tasks,
+)
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
 
@@ -36,6 +43,7 @@ class Production:
     location: ModuleType = location
     lost_compacted: ModuleType = lost_compacted
     register: ModuleType = register
+    replaying_caller: ModuleType = replaying_caller
     retaining_caller: ModuleType = retaining_caller
     retire: ModuleType = retire
     older_ledger: ModuleType = older_ledger

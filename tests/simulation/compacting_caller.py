@@ -11,7 +11,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kafka2hive.config.keys import CompactOptions
-from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NoTracking, Replay
+from kafka2hive.ledger.inbox import CompactPartitions
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NoTracking
+from kafka2hive.ledger.snapshot.compaction import may_move
 from kafka2hive.model.text import utc_text
 from kafka2hive.plan.contract import TableFailure, UnitAssignment, UnitResult, WrittenUnit
 from kafka2hive.service.chores.command_owner import CommandOwner
@@ -20,10 +23,12 @@ from kafka2hive.service.hive.places import with_places
 from kafka2hive.service.hive.registrar import register_now
 from kafka2hive.service.start.takeover import RegistrationOutcome
 from kafka2hive.storage.port import StorageError
-from tests.simulation.chore_caller import ChoreCaller, CommandEnded, table_rule
+from tests.simulation.chore_caller import DELAY_SECONDS, CommandEnded, table_rule
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.ledger_caller import KEEP
+from tests.simulation.order_caller import WITHDRAWALS, OrderCaller, waiting_orders
 from tests.simulation.places import LOCATION
+from tests.simulation.replay_command import ReplayCommand
 from tests.simulation.tasks import Share, records_in
 from tests.simulation.topic import DAY_MS, ends_ms
 
@@ -34,6 +39,8 @@ KEEP_SECONDS, SHORT_SECONDS = 100.0, 10.0
 """The map's `compact.keep`."""
 RETAIN_SECONDS = 30 * DAY_MS / 1000
 CORES = 3
+EPOCHS_PER_ORDER = 16
+"""Before one of so many epochs an operator orders a compaction although no partition may move."""
 
 Spawn = Callable[[str, Callable[[SimulatedFileSystem], None]], None]
 
@@ -92,8 +99,8 @@ class Units:
         return UnitResult(assignment.task, WrittenUnit(tuple(staged), len(sources), len(records)))
 
 
-class CompactingCaller(ChoreCaller):
-    """A ChoreCaller whose partitions begin early and move once they are complete."""
+class CompactingCaller(OrderCaller):
+    """An OrderCaller whose partitions begin early and move once they are complete."""
 
     def __init__(self, *arguments: Any, spawn_unit: Spawn | None = None) -> None:
         """`spawn_unit` starts a thread that writes units beside the epochs; None: this thread writes them itself."""
@@ -113,7 +120,7 @@ class CompactingCaller(ChoreCaller):
         least = UNIT_BYTES if self.world.seal is None else SEALED_UNIT_BYTES
         compact = CompactOptions(
             target_bytes=least * (1 + self.world.below(4)),
-            share=1.0,
+            share=float(self._compacts_unasked()),
             keep_seconds=self.world.keep_seconds,
         )
         rule = table_rule()
@@ -123,16 +130,37 @@ class CompactingCaller(ChoreCaller):
             compact=compact if has_compact else None,
             retain=RETAIN_SECONDS if self.world.retains else None,
         )
+        self.version = (rule.compact, zone)
         self.table.in_map = replace(self.table.in_map, rule=rule)
+
+    def _compacts_unasked(self) -> bool:
+        """Return whether the map lets runs compact without an order."""
+        world = self.world
+        return not world.compacts_by_order or world.orders.rest or world.below(4) == 0
+
+    def epoch(self) -> None:
+        """Let an operator order a compaction now and then, then commit one epoch as before."""
+        world = self.world
+        acts = world.compacts_by_order and not world.orders.rest and not waiting_orders(world)
+        if acts and (self._has_complete() or world.below(EPOCHS_PER_ORDER) == 0):
+            self.give(CompactPartitions(), withdraws=world.below(WITHDRAWALS) == 0)
+        super().epoch()
+
+    def _has_complete(self) -> bool:
+        return bool(may_move(self.owned.state, self.owned.certified, DELAY_SECONDS))
 
     def _plan(self) -> Any:
         self.chores.begin_jobs((), {})
         change: Any = super()._plan()
-        if not isinstance(change, DataEpoch | Replay):
+        if not isinstance(change, DataEpoch):
             return change
-        self.world.maps[self.owned.generation.number, self.owned.next_epoch] = (self.has_compact, self.zone)
-        self.world.count["epochs without compact in the map"] += not self.has_compact
+        self.note_rows(self.owned)
         return with_places(self.files, self.owned.state, self.table.rule, cast(Any, change))
+
+    def note_rows(self, ledger: OwnedLedger) -> None:
+        """Note by which map the files of the next epoch get their places."""
+        self.world.maps[ledger.generation.number, ledger.next_epoch] = (self.has_compact, self.zone)
+        self.world.count["epochs without compact in the map"] += not self.has_compact
 
     def _complete(self) -> Any:
         """Complete open partitions in every third epoch, as before; the table is read through any time.
@@ -151,6 +179,10 @@ class CompactingCaller(ChoreCaller):
 
     def _clean_up(self) -> None:
         self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP, self.table.units_since)
+
+
+class CompactingReplayCommand(ReplayCommand, CompactingCaller):
+    """A process of `dead-letters replay`."""
 
 
 class CompactCommand(CompactingCaller):

@@ -25,8 +25,10 @@ Both are among those in which other threads write the units.
 """
 LATE_EVERY, LATE_AT = 8, 2
 """In one of so many schedules epochs are so small that partitions get more data while their units are written."""
+ORDERS_EVERY = 3
+"""Operators order compactions in one of so many schedules, unless the ledger is lost."""
 COMMANDS = 6
-"""One of so many processes is `compact`."""
+"""One of so many processes is `compact`; if letters are replayed, one is `dead-letters replay`."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
@@ -43,6 +45,7 @@ class CompactionSchedule(Schedule):
         self.world.step_seconds = 1.0
         self.world.replays = kind == 0
         self.world.retains = kind == 2 and self.world.below(2) == 0
+        self.world.compacts_by_order = kind != 1 and seed % ORDERS_EVERY == 0
         self.has_background = seed % 4 == 2
         self.moment, self.patience = "", -1
         """The state of an epoch in which the ledger is lost, after so many steps in such states; -1: it is not lost then."""
@@ -95,8 +98,11 @@ class CompactionSchedule(Schedule):
     def _caller(self, name: str, actor: Actor) -> LedgerCaller:
         spawn = self._spawn_unit if self.has_background else None
         callers = self.code.compacting_caller
-        is_command = self.world.below(COMMANDS) == 0
+        number = self.world.below(COMMANDS)
+        is_command = number == 0
         kind = callers.CompactCommand if is_command else callers.CompactingCaller
+        if self.world.replays and number == 1:
+            kind = callers.CompactingReplayCommand
         arguments = (self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin)
         caller: CompactingCaller = kind(*arguments, spawn_unit=None if is_command else spawn)
         if self.world.seed % LATE_EVERY == LATE_AT:

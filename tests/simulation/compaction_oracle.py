@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from itertools import pairwise
 
 from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired
@@ -12,8 +11,8 @@ from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, other_place
 from kafka2hive.model.snapshot import REBUILT
 from tests.simulation import oracle
-from tests.simulation.chore_caller import DELAY_SECONDS
 from tests.simulation.code import Production
+from tests.simulation.compact_order_oracle import check_compactions, is_over
 from tests.simulation.compacting_caller import KEEP_SECONDS, ZONES, CompactingCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
@@ -24,8 +23,10 @@ from tests.simulation.oracle import (
     history,
     without_replayed,
 )
+from tests.simulation.order_caller import finish_orders
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, WAREHOUSE
 from tests.simulation.rebuilt_ledger import lose_ledger
+from tests.simulation.replay_oracle import check_orders, check_replays
 from tests.simulation.retention import check_all_dropped, check_dropped, let_days_pass
 from tests.simulation.snapshot_text import SnapshotText, ToldEarly, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
@@ -51,6 +52,8 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     hive.repair(world, LOCATION)
     driver = _recover(world, hive, code, "recover2")
     check_tidiness(world, LEDGER, LOCATION, since=world.rebuilt)
+    if world.replays or world.compacts_by_order:
+        _finish(world, driver)
     draws = world.random, world.bits
     if not world.retains and code.lost_compacted.lose_and_repair(world, hive, code):
         driver = _recover(world, hive, code, "recover3")
@@ -75,6 +78,10 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_offsets(snapshots)
     check_accounts([each for each in snapshots if each.owner != REBUILT])
     check_places(world, snapshots)
+    if not world.rebuilt:
+        check_replays(world, snapshots)
+    if world.compacts_by_order:
+        check_compactions(world, snapshots)
     dropped = check_dropped(world, snapshots) if world.retains else set()
     early = {place.replace(f"{LOCATION}/", OPEN) for place in dropped}
     check_certificates(world, snapshots, dropped=frozenset(dropped | early))
@@ -87,6 +94,15 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_readers(world, hive, files, snapshots, dropped)
     if not world.retains:
         check_restored(world, driver, code, snapshots)
+
+
+def _finish(world: World, driver: CompactingCaller) -> None:
+    """Let all orders be done, and check that (O3)."""
+    try:
+        finish_orders(world, driver)
+    except Kafka2HiveError as error:
+        raise Violation(f"the service cannot go on: {error}") from error
+    check_orders(world, history(world, LEDGER, world.rebuilt))
 
 
 def _check_registered(hive: Hive, driver: CompactingCaller) -> None:
@@ -130,16 +146,8 @@ def _check_moved(newest: SnapshotText) -> None:
     given_up = {each.partition for each in newest.forgotten}
     for each in newest.early if newest.tracking is not None else ():
         waits = each.partition.path in is_open or each.partition in given_up
-        if not waits and _is_over(each.closes, newest, is_certified=each.certified > 0):
+        if not waits and is_over(each.closes, newest, is_certified=each.certified > 0):
             raise Violation(f"{each} is complete, and is not compacted")
-
-
-def _is_over(closes: str, snapshot: SnapshotText, *, is_certified: bool) -> bool:
-    """Return whether the table is read through the end of a period, and the map's delay if nothing was certified (K3)."""
-    if snapshot.through == "-":
-        return False
-    delay = timedelta(seconds=0 if is_certified else DELAY_SECONDS)
-    return datetime.fromisoformat(closes) + delay <= datetime.fromisoformat(snapshot.through)
 
 
 def _check_set_again(hive: Hive, newest: SnapshotText) -> None:
@@ -313,8 +321,8 @@ def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
             raise Violation(f"epoch {snapshot.epoch} moves {path} again")
         at = now.early.pop(path)
         is_open = path in {each.partition.path for each in snapshot.open}
-        is_over = snapshot.owner == REBUILT or _is_over(at.closes, snapshot, is_certified=at.certified > 0)
-        if is_open or not is_over:
+        over = snapshot.owner == REBUILT or is_over(at.closes, snapshot, is_certified=at.certified > 0)
+        if is_open or not over:
             raise Violation(f"epoch {snapshot.epoch} moves {path}, which is not complete")
         left = sorted(at.files)
         of = (snapshot.generation, snapshot.epoch)

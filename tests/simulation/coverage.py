@@ -46,6 +46,7 @@ RETENTION = (
     "partitions added by MSCK",
     "partitions dropped by others",
     "commands that retain",
+    "commands that replay",
     "Hive failed",
     "fresh starts (R0)",
     "crashes",
@@ -84,6 +85,10 @@ COMPACTION = (
     "pauses",
     "twins",
     "commands that compact",
+    "a compact refused",
+    "partitions moved by order",
+    "orders whose partitions failed",
+    "orders answered",
     "compacted partitions dropped",
 )
 
@@ -204,7 +209,19 @@ ORDERS = (
 )
 
 REPLAY = (
+    "a replay of another map refused",
+    "a replay of several epochs",
+    "a replay that another owner has gone on with",
+    "a replay that its tasks have ended",
+    "batches that failed as a whole",
+    "batches tried again",
+    "commands that replay",
     "crashes",
+    "files replayed by a command",
+    "files whose letters stay",
+    "letters not there",
+    "orders answered",
+    "orders withdrawn",
     "late promote that hit",
     "retention",
     "roll-forward of a half-moved epoch",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation import compaction, retention, schedule
+from tests.simulation import compaction, replays, retention, schedule
 from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome
 from tests.simulation.service import damaged, orders
@@ -12,14 +12,14 @@ Play = Callable[[int, Production, Callable[[str], None] | None], Outcome]
 
 KINDS: dict[str, Play] = {
     "ledger": schedule.run_schedule,
-    "replay": schedule.run_replays,
+    "replay": replays.run_schedule,
     "compaction": compaction.run_schedule,
     "retention": retention.run_schedule,
     "service": service.run_schedule,
     "damage": damaged.run_schedule,
     "orders": orders.run_schedule,
 }
-"""`ledger`: the steps of one ledger. `replay`: those, and dead letters that come back.
+"""`ledger`: the steps of one ledger. `replay`: those of a table whose dead letters come back.
 
 `compaction`: those of a table that is compacted. `retention`: those of a table whose partitions expire.
 `service`: whole processes of two services.

@@ -13,19 +13,18 @@ from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.ledger.start import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting
+from kafka2hive.model.offsets import OffsetRange, Position, RangeAccounting
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName
-from kafka2hive.model.snapshot import AddedColumn, ReplayedFile
+from kafka2hive.model.snapshot import AddedColumn
 from kafka2hive.service.tables.read_through import with_expiry
-from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
 from tests.simulation.places import LEDGER, LOCATION, SERVICE
-from tests.simulation.tasks import Share, TaskFailed, records_in
-from tests.simulation.topic import TOPIC_PARTITIONS, account_of, replay_of, row_place_of
+from tests.simulation.tasks import Share, TaskFailed
+from tests.simulation.topic import TOPIC_PARTITIONS, account_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -108,11 +107,14 @@ class LedgerCaller:
 
     def epoch(self) -> None:
         """Commit one epoch: first positions, data, or pending registrations alone. Then register before the next epoch."""
+        self._commit()
+        self.unregistered = self._register()
+
+    def _commit(self) -> None:
         change = replace(self._plan(), completeness=self._complete())
         if self.world.below(4) == 0:
             self._clean_up()
         self._publish(change)
-        self.unregistered = self._register()
 
     def _publish(self, change: Any) -> None:
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
@@ -145,8 +147,6 @@ class LedgerCaller:
             if self.owned.next_epoch % 2:
                 return draft.NewColumns(added=(self._column(),), registered=self._registered())
             return draft.RegistrationUpdate(registered=self._registered())
-        if self.world.replays and self.world.below(2) and (replay := self._replay()) is not None:
-            return replay
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
             if end := self.world.below(self.most_offsets + 1):
@@ -173,70 +173,6 @@ class LedgerCaller:
         """The bound of expired rows for the next epoch's tasks."""
         bounds = with_expiry(None, self.owned.state)
         return None if bounds is None else bounds.expired_before_ms
-
-    def _replay(self) -> Any:
-        """Replay up to two files of letters, as the command does; None if there are none, or all of them stay letters.
-
-        As for retention (W3), no RPC about a file may be under way when its place becomes free.
-        """
-        world, owned, state = self.world, self.owned, self.owned.state
-        history = self.code.history
-        files: list[DataFile] = []
-        replayed: list[ReplayedFile] = []
-        try:
-            finals = history.final_snapshots(self.files, LEDGER, owned.directory)
-            for file in sorted(history.letter_files(state, finals), key=lambda f: f.final):
-                parsed = DataFileName.parse(base_name(file.final))
-                late = parsed is None or any(parsed[0].uuid in request.path for request in world.late)
-                if late or world.namenode.node(file.staged) is not None or len(replayed) == 2:
-                    continue
-                new = self._replay_file(len(replayed), file, records_in(self.files.read(file.final)))
-                if new is not None:
-                    replayed.append(new[0])
-                    files += new[1]
-        except NotFound:
-            return None  # retention took a file away, or this process is fenced
-        except StorageError as error:
-            raise TaskFailed(str(error)) from error
-        if not replayed:
-            return None
-        world.count["files replayed"] += len(replayed)
-        return self.code.draft.Replay(
-            files=tuple(files), replayed=tuple(replayed), registered=self._registered()
-        )
-
-    def _replay_file(
-        self, task: int, file: DataFile, records: list[str]
-    ) -> tuple[ReplayedFile, tuple[DataFile, ...]] | None:
-        """Stage what the letters of a file become; None if all stay letters."""
-        owned, count = self.owned, self.world.count
-        fates: dict[str, list[str]] = {"row": [], "filtered": [], "again": []}
-        for record in records:
-            fate = replay_of(record, owned.next_epoch, expired_before_ms=self._expired_before_ms)
-            fates[fate].append(record)
-        if len(fates["again"]) == len(records):
-            return None
-        count["letters that became rows"] += len(fates["row"])
-        count["letters that stay letters"] += len(fates["again"])
-        count["letters filtered by a replay"] += len(fates["filtered"])
-        places: dict[HivePartition, list[str]] = (
-            {file.hive_partition: fates["again"]} if fates["again"] else {}
-        )
-        for record in fates["row"]:
-            number, offset = map(int, record.split(":"))
-            places.setdefault(row_place_of(number, offset), []).append(record)
-        ledger, generation = owned.state.ledger_id, owned.generation.number
-        share = Share(task, ledger, generation, owned.next_epoch, file.ranges)
-        staged = self.code.tasks.stage_places(self.world, self.files, share, places)
-        if staged is None:
-            raise TaskFailed(str(share))
-        account = OffsetAccounting(
-            read=len(records),
-            written=len(fates["row"]),
-            filtered=len(fates["filtered"]),
-            dead_lettered=len(fates["again"]),
-        )
-        return ReplayedFile(path=file.final, task=task, account=account), staged
 
     def _complete(self) -> Any:
         """Complete the open partitions in every third epoch; nothing is drawn, so that the schedule's other choices stay."""

@@ -68,6 +68,8 @@ ORDERS = SERVICE + "orders.answers"
 INBOX_WATCH = SERVICE + "run.inbox_watch"
 REPLAYS = SERVICE + "replay.chore"
 REPLAYED = SERVICE + "replay.letter_files"
+REPLAY_COMMAND = SERVICE + "replay.command"
+COMPACTING = SERVICE + "compaction.chore"
 HISTORY = LEDGER + "history"
 ORDER = SERVICE + "orders.delivery"
 UNITS = SERVICE + "compaction.units"
@@ -458,6 +460,86 @@ MUTANTS = (
         (
             "line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER",
             "line.attribute: () for line in LINES if line.life is Life.EPOCH and line.tag not in (HEADER.tag, 'replayed')",
+        ),
+    ),
+    _of_replay(
+        "the counts of a batch are noted twice",
+        REPLAYS,
+        (
+            "running = progress_after(work.running, batch.replayed)",
+            "running = progress_after(progress_after(work.running, batch.replayed), batch.replayed)",
+        ),
+    ),
+    _of_replay(
+        "a batch that is committed is decoded again",
+        REPLAYS,
+        ("        for _ in planned:\n            work.files.popleft()\n", ""),
+    ),
+    _of_replay(
+        "a batch whose commit had no clear answer is decoded again",
+        REPLAYS,
+        ("        self._works.pop(table.name, None)  #", "        pass  #"),
+        ("        if work.generation != ledger.generation.number:\n", "        if False:\n"),
+    ),
+    _of_replay(
+        "a batch that failed as a whole counts as done",
+        REPLAYS,
+        (
+            "            work.in_flight = {}\n            was_alone",
+            "            for _ in work.in_flight:\n                work.files.popleft()\n"
+            "            work.in_flight = {}\n            was_alone",
+        ),
+    ),
+    _of_replay(
+        "a batch without an answer counts as done",
+        REPLAYED,
+        ("if manifest.failure and manifest.failure.code not in", "if False and manifest.failure.code not in"),
+    ),
+    _of_replay(
+        "files that stay are counted again with a batch that is repeated",
+        REPLAYS,
+        (
+            "untouched = replace(work.untouched, not_read=list(work.untouched.not_read))",
+            "untouched = work.untouched",
+        ),
+    ),
+    _of_replay(
+        "a search for letters that was interrupted counts as ended",
+        REPLAYS,
+        (
+            "                work.search = self._new_search(ledger, work.letters)\n",
+            "                work.files = deque(oldest_first(work.letters))\n",
+        ),
+    ),
+    _of_replay(
+        "a search for letters ends with its time",
+        REPLAYS,
+        (
+            "            if clock.monotonic() > until:\n                return\n",
+            "            if clock.monotonic() > until:\n                break\n",
+        ),
+    ),
+    _of_replay(
+        "the next owner begins the counts of a replay anew",
+        REPLAYS,
+        ("        if known is None or known.order != order.id:\n", "        if True:\n"),
+    ),
+    _of_replay(
+        "a command records the progress of an order",
+        REPLAY_COMMAND,
+        ("replace(change, compared=self.compared, running=None)", "replace(change, compared=self.compared)"),
+    ),
+    _of_replay(
+        "a command publishes the first file of its batch",
+        REPLAY_COMMAND,
+        ("chore.publish(table, manifests)", "chore.publish(table, manifests[:1])"),
+    ),
+    _of_replay(
+        "a command counts an epoch twice",
+        REPLAY_COMMAND,
+        (
+            "                result.epochs.append(table.owned.state.epoch)\n",
+            "                result.epochs += [table.owned.state.epoch] * 2\n",
         ),
     ),
     # R8: Hive
@@ -1402,6 +1484,25 @@ MUTANTS = (
         "a table that a live run has stopped is not left to a command",
         STOPPED,
         ("        if live.repairs or owner is None:\n", "        if True:\n"),
+    ),
+    # compaction by order
+    _of_compaction(
+        "an order to compact ends before its partitions have moved",
+        COMPACTING,
+        (
+            "        if not ordered.left:\n            self._end(table, ordered.order, ordered.result)\n            self._forget",
+            "        if True:\n            self._end(table, ordered.order, ordered.result)\n            self._forget",
+        ),
+    ),
+    _of_compaction(
+        "an order to compact counts twice what it moves",
+        UNITS,
+        ("self.moved += len((self.left", "self.moved += 2 * len((self.left"),
+    ),
+    _of_compaction(
+        "an order compacts nothing without the section in the map",
+        COMPACTING,
+        ("return table.rule.compact if ordered is None else ordered.options", "return table.rule.compact"),
     ),
     # orders of an operator
     _of_orders(

@@ -55,6 +55,11 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     driver = _recover(world, hive, code, "recover2")
     check_tidiness(world, LEDGER, LOCATION)
     _go_on(driver)
+    check_ledger(world, hive)
+
+
+def check_ledger(world: World, hive: Hive) -> None:
+    """Check every promise about the ledger's table, after an epoch without faults. Raises Violation."""
     snapshots = history(world, LEDGER)
     incomplete = {
         parent(path) for path in world.namenode.retired

@@ -23,7 +23,9 @@ from tests.simulation.oracle import (
     history,
     without_replayed,
 )
+from tests.simulation.order_caller import finish_orders
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, LOCATION
+from tests.simulation.replay_oracle import check_orders, check_replays
 from tests.simulation.schedule import STEPS, Outcome, Schedule, outcome_of
 from tests.simulation.snapshot_text import SnapshotText, ToldDropped, ToldFile
 from tests.simulation.topic import ends_ms, newest_ms
@@ -32,8 +34,8 @@ from tests.simulation.world import World
 
 WATCHES, WATCH, ROUNDS = 24, 8_000, 3
 """After the last fault, what has expired must be deleted within so many watches of so many seconds each, with so many rounds."""
-COMMANDS = 5
-"""One of so many processes is `retain`."""
+COMMANDS, REPLAYS_FROM = 5, 3
+"""One of so many processes is `retain`; if letters are replayed, those from this number on are `dead-letters replay`."""
 
 ALL = 100
 WITHOUT_HIVE = (0, ALL, 0, ALL // 2)
@@ -78,7 +80,9 @@ class RetentionSchedule(Schedule):
 
     def _caller(self, name: str, actor: Actor) -> LedgerCaller:
         callers = self.code.retaining_caller
-        kind = callers.RetainingCaller if self.world.below(COMMANDS) else callers.RetainCommand
+        kinds = (callers.RetainCommand, callers.RetainingCaller, callers.RetainingReplayCommand)
+        number = self.world.below(COMMANDS)
+        kind = kinds[min(number, 1 + (self.world.replays and number >= REPLAYS_FROM))]
         caller: LedgerCaller = kind(self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin)
         return caller
 
@@ -93,7 +97,10 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     try:
         driver.start()
         check_tidiness(world, LEDGER, LOCATION)
-        driver.epoch()
+        if world.replays:
+            finish_orders(world, driver)
+        else:
+            driver.epoch()
         driver.rest()
         driver.record()
         let_days_pass(world, driver)
@@ -103,6 +110,9 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_chain(snapshots)
     check_offsets(snapshots)
     check_accounts(snapshots)
+    check_replays(world, snapshots)
+    if world.replays:
+        check_orders(world, snapshots)
     places = check_dropped(world, snapshots)
     files, filtered = without_replayed(world, snapshots)
     check_all_dropped(files, snapshots[-1], places)

@@ -61,14 +61,6 @@ def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None
     return outcome_of(seed, Schedule(seed, code, trace))
 
 
-def run_replays(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
-    """Play and judge one schedule in which epochs replay dead letters, too."""
-    play = Schedule(seed, code, trace)
-    play.world.replays = True
-    play.average = 2 * STEPS
-    return outcome_of(seed, play)
-
-
 def outcome_of(seed: int, play: Play) -> Outcome:
     """Prepare, play and judge."""
     violation = None

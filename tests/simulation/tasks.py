@@ -8,13 +8,14 @@ from binascii import crc32
 from dataclasses import dataclass, replace
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag, staging_directory
-from kafka2hive.storage.port import OutcomeUnknown, ParentMissing, StorageError, write_file
+from kafka2hive.plan.contract import LETTERS_MISSING, TableFailure, TableManifest, TableTask
+from kafka2hive.storage.port import NotFound, OutcomeUnknown, ParentMissing, StorageError, write_file
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import DEAD_LETTER_TABLE, TABLE, location_of
-from tests.simulation.topic import records_by_place
+from tests.simulation.topic import letters_place, records_by_place, replay_of, row_place_of
 from tests.simulation.world import World
 
 ATTEMPTS = 3
@@ -108,6 +109,72 @@ def stage_compacted(
             _stage(files, file, data)
             staged.append(file)
     return staged
+
+
+def decode_letters(
+    world: World, files: SimulatedFileSystem, index: int, task: TableTask, location: str = ""
+) -> TableManifest:
+    """Decode the letters of a file. Nothing is staged if all of them stay letters. Raises TaskFailed.
+
+    As for retention (W3), no RPC about the file may be under way when its place becomes free.
+    """
+    assert task.replay is not None
+    path, count = task.replay.path, world.count
+    share = Share(
+        index,
+        task.ledger_id,
+        task.generation,
+        task.epoch,
+        task.ranges,
+        task.table,
+        location or location_of(task.table),
+    )
+    manifest = TableManifest(table=task.table, task=index, generation=task.generation, epoch=task.epoch)
+    missing = replace(manifest, failure=TableFailure(LETTERS_MISSING, "is not there"))
+    parsed = DataFileName.parse(base_name(path))
+    assert parsed is not None
+    staged = join(staging_directory(share.directory), parsed[0].in_state("pending"))
+    if any(parsed[0].uuid in request.path for request in world.late) or world.namenode.node(staged):
+        return missing
+    try:
+        records = records_in(files.read(path))
+    except NotFound:
+        count["letters not there"] += 1
+        return missing
+    except StorageError as error:
+        if world.below(2):
+            raise TaskFailed(str(error)) from error
+        return replace(manifest, failure=TableFailure("storage.unavailable", str(error)))
+    late = None if task.bounds is None else task.bounds.late_before_ms
+    expired = None if task.bounds is None else task.bounds.expired_before_ms or None
+    fates: dict[str, list[str]] = {"row": [], "again": [], "filtered": []}
+    for record in records:
+        fates[replay_of(record, task.epoch, task.table, late, expired)].append(record)
+    account = OffsetAccounting(
+        read=len(records),
+        written=len(fates["row"]),
+        filtered=len(fates["filtered"]),
+        dead_lettered=len(fates["again"]),
+    )
+    accounts = (RangeAccounting(index, task.ranges[0], account),)
+    manifest = replace(manifest, accounts=accounts, chosen=len(records))
+    if len(fates["again"]) == len(records):
+        count["files whose letters stay"] += 1
+        return manifest
+    places: dict[HivePartition, list[str]] = {}
+    for record in fates["again"]:
+        places.setdefault(letters_place(int(record.split(":")[1]), task.table), []).append(record)
+    for record in fates["row"]:
+        number, offset = map(int, record.split(":"))
+        places.setdefault(row_place_of(number, offset, task.table), []).append(record)
+    written = stage_places(world, files, share, places)
+    if written is None:
+        raise TaskFailed(str(share))
+    count["files replayed by order"] += 1
+    count["letters that became rows"] += len(fates["row"])
+    count["letters that stay letters"] += len(fates["again"])
+    count["letters filtered by a replay"] += len(fates["filtered"])
+    return replace(manifest, files=written)
 
 
 def records_in(content: bytes) -> list[str]:

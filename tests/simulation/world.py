@@ -9,6 +9,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.storage.port import StorageError
 from tests.simulation.faults import NO_FAULTS, Rates
 from tests.simulation.namenode import FileNode
+from tests.simulation.operators import Orders
 from tests.simulation.watch import WatchedNameNode
 
 BEGAN, STEP_SECONDS = 1_763_711_324.0, 10.0
@@ -46,7 +47,11 @@ class World:
         """Decides whether a NameNode that did not answer a change does not answer the next read either; None: it does."""
         self.zones: tuple[str, ...] = ()
         self.uncertifiable = ""
+        self.orders = Orders()
         self.replays = False
+        """Whether operators order replays of letters."""
+        self.compacts_by_order = False
+        """Whether operators order compactions."""
         self.replays_late = False
         """Whether letters are replayed only while some of them are being dropped."""
         self.without_hive = 0

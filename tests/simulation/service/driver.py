@@ -23,14 +23,12 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import OWNER_MARKER, DataFileName, staging_directory
+from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import utc_text
 from kafka2hive.plan.contract import (
-    LETTERS_MISSING,
     ClientCounts,
     PlannedEpoch,
     TableFailure,
@@ -55,7 +53,6 @@ from kafka2hive.service.tables.report import Reporter, TablePublication, TableSt
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.topics.kafka_view import KafkaView
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation import tasks
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -64,7 +61,7 @@ from tests.simulation.places import DEAD_LETTER_TABLE, LEDGERS, location_of
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
 from tests.simulation.service.maps import BY_PATTERN, COLUMNS, COMPLETED, RIVALS, TABLES, columns_text, map_of
 from tests.simulation.tasks import Share, TaskFailed
-from tests.simulation.topic import BEGAN_MS, account_of, letters_place, replay_of, row_place_of
+from tests.simulation.topic import BEGAN_MS, account_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -575,55 +572,10 @@ class Process:
         self.bugs.during(lambda: self.loop.on_epoch(epoch.number, manifests))
 
     def _replayed(self, index: int, t: TableTask, location: str) -> TableManifest:
-        """Decode the letters of a file. As for retention (W3), no RPC about it may be under way when its place becomes free.
-
-        Raises TaskFailed.
-        """
-        world, wanted = self.world, t.replay
-        assert wanted is not None
-        share = Share(index, t.ledger_id, t.generation, t.epoch, t.ranges, t.table, location)
-        manifest = TableManifest(table=t.table, task=index, generation=t.generation, epoch=t.epoch)
-        self.around.tried.add((self.name, wanted.path))
-        parsed = DataFileName.parse(base_name(wanted.path))
-        assert parsed is not None
-        staged = join(staging_directory(location), parsed[0].in_state("pending"))
-        if any(parsed[0].uuid in request.path for request in world.late) or world.namenode.node(staged):
-            return replace(manifest, failure=TableFailure(LETTERS_MISSING, "is not there"))
-        try:
-            records = tasks.records_in(self.files.read(wanted.path))
-        except NotFound:
-            world.count["letters not there"] += 1
-            return replace(manifest, failure=TableFailure(LETTERS_MISSING, "is not there"))
-        except StorageError as error:
-            if world.below(2):
-                raise TaskFailed(str(error)) from error
-            return replace(manifest, failure=TableFailure("storage.unavailable", str(error)))
-        closed = None if t.bounds is None else t.bounds.late_before_ms
-        fates: dict[str, list[str]] = {"row": [], "again": [], "filtered": []}
-        for record in records:
-            fates[replay_of(record, t.epoch, t.table, closed)].append(record)
-        account = OffsetAccounting(
-            read=len(records),
-            written=len(fates["row"]),
-            filtered=len(fates["filtered"]),
-            dead_lettered=len(fates["again"]),
-        )
-        accounts = (RangeAccounting(index, t.ranges[0], account),)
-        manifest = replace(manifest, accounts=accounts, chosen=len(records))
-        if len(fates["again"]) == len(records):
-            world.count["files whose letters stay"] += 1
-            return manifest
-        places: dict[HivePartition, list[str]] = {}
-        for record in fates["again"]:
-            places.setdefault(letters_place(int(record.split(":")[1]), t.table), []).append(record)
-        for record in fates["row"]:
-            number, offset = map(int, record.split(":"))
-            places.setdefault(row_place_of(number, offset, t.table), []).append(record)
-        files = tasks.stage_places(world, self.files, share, places)
-        if files is None:
-            raise TaskFailed(str(share))
-        world.count["files replayed by order"] += 1
-        return replace(manifest, files=files)
+        """Decode the letters of a file, and note that. Raises TaskFailed."""
+        assert t.replay is not None
+        self.around.tried.add((self.name, t.replay.path))
+        return tasks.decode_letters(self.world, self.files, index, t, location)
 
     def _register(self) -> None:
         """Do the work of the registrar's thread, while the main greenlet rests."""

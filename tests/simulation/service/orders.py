@@ -10,17 +10,17 @@ from itertools import pairwise
 
 from kafka2hive.model.paths.ledger import LedgerPaths, inbox_directory, order_name, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import DataFileName
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
 from tests.simulation.namenode import FileNode
 from tests.simulation.oracle import history
 from tests.simulation.places import LEDGER
+from tests.simulation.replay_oracle import check_progress, check_sums, new_orders
 from tests.simulation.schedule import Outcome, outcome_of
 from tests.simulation.service.maps import SERVICES, TABLES, TOPICS
 from tests.simulation.service.oracle import judge
 from tests.simulation.service.schedule import ServiceSchedule
-from tests.simulation.snapshot_text import SnapshotText, ToldOrder, ToldProgress
+from tests.simulation.snapshot_text import SnapshotText, ToldOrder
 from tests.simulation.watch import Violation
 
 NOBODYS = "db.nobodys"
@@ -229,11 +229,7 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
     snapshots = history(world, LedgerPaths(LEDGER.root, table))
     check_replays(schedule, snapshots)
     for before, after in pairwise(snapshots):
-        new = [each for each in after.orders if each.id not in {known.id for known in before.orders}]
-        if after.orders != before.orders + tuple(new):
-            raise Violation(
-                f"{table}: epoch {after.epoch} has the orders {after.orders}, before {before.orders}"
-            )
+        new = new_orders(before, after)
         for each in new:
             refused = each.kind in ("replay", "compact") and each.result.startswith("[")
             world.count[f"a {each.kind} refused"] += refused
@@ -275,13 +271,8 @@ def newest_epoch(schedule: OrderSchedule, table: str) -> int:
 def check_replays(schedule: OrderSchedule, snapshots: list[SnapshotText]) -> None:
     """Check what orders to replay letters have done: by the right map, only letters from before it, and counted truly."""
     for before, after in pairwise(snapshots):
-        now, then = after.replaying, before.replaying
-        new = [each for each in after.orders if each.id not in {known.id for known in before.orders}]
-        if then is not None and then.order in {each.id for each in new}:
-            if now is not None:
-                raise Violation(f"{after.table}: {now} is under way after its end")
-        elif now != then and not after.replayed:
-            raise Violation(f"{after.table}: epoch {after.epoch} has {now}, the one before {then}")
+        new = new_orders(before, after)
+        check_progress(before, after, {each.id for each in new})
         if after.replayed:
             _check_batch(schedule, before, after)
         for each in new:
@@ -290,36 +281,16 @@ def check_replays(schedule: OrderSchedule, snapshots: list[SnapshotText]) -> Non
 
 
 def _check_batch(schedule: OrderSchedule, before: SnapshotText, after: SnapshotText) -> None:
-    now, then = after.replaying, before.replaying
-    if now is None or now.order not in schedule.given:
-        raise Violation(f"{after.table}: epoch {after.epoch} replays letters without an order")
-    if then is not None and then.order != now.order:
-        raise Violation(f"{after.table}: epoch {after.epoch} has {now}, and {then} was not done")
-    if then is None:
-        then = ToldProgress(now.order, min(now.through, before.epoch), 0, 0, 0, 0, 0)
-    else:
+    now, then = check_sums(before, after), before.replaying
+    if now.order not in schedule.given:
+        raise Violation(f"{after.table}: epoch {after.epoch} replays letters by {now}, which was not given")
+    if then is not None:
+        if then.order != now.order:
+            raise Violation(f"{after.table}: epoch {after.epoch} has {now}, and {then} was not done")
         schedule.world.count["a replay of several epochs"] += 1
         went_on = schedule.replaying.get(now.order, after.owner) != after.owner
         schedule.world.count["a replay that another run has gone on with"] += went_on
     schedule.replaying[now.order] = after.owner
-    mine = after.replayed
-    wanted = ToldProgress(
-        now.order,
-        then.through,
-        then.files + len(mine),
-        then.letters + sum(one.letters for one in mine),
-        then.written + sum(one.written for one in mine),
-        then.filtered + sum(one.filtered for one in mine),
-        then.again + sum(one.again for one in mine),
-    )
-    if now != wanted:
-        raise Violation(f"{after.table}: epoch {after.epoch} has {now}, its lines make {wanted}")
-    for one in mine:
-        parsed = DataFileName.parse(base_name(one.path))
-        if parsed is None or parsed[0].epoch > now.through:
-            raise Violation(
-                f"{after.table}: the order of letters up to {now.through} has replayed {one.path}"
-            )
     _check_map(schedule, now.order, after)
 
 
