@@ -10,6 +10,7 @@ from kafka2hive.model.hive_type_parser import MAX_NESTING
 from kafka2hive.model.text import counted
 from kafka2hive.schema_evolution.fields import WriterField
 from kafka2hive.service.draft.documents import DocumentShape, merge
+from kafka2hive.service.draft.loose_columns import TEXT_FORMS, loose_column, number_type
 from kafka2hive.service.draft.map_text import DraftColumn
 
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
@@ -23,12 +24,13 @@ _FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 21
 
 _FAMILY = {
     "whole": "number",
+    "point": "number",
     "fraction": "number",
-    **dict.fromkeys(("string", "date", "timestamp", "finer", "quoted", "empty"), "text"),
+    "non_finite": "number",
+    **dict.fromkeys(("string", "date", "timestamp", "finer"), "text"),
+    **dict.fromkeys(TEXT_FORMS, "text"),
 }
 ANY_JSON = "json: text"
-_LOOSE = {"quoted": ("quoted: accept", "whole number"), "empty": ("empty: null", "empty string")}
-"""For texts that are rather other values: the key by which a column takes them, and what they are."""
 _ALWAYS_NULL = "is always null"
 """In the note on a field that needs no column."""
 _MIXED = 0.05
@@ -86,14 +88,9 @@ class Columns:
             # Hive's structs cannot have such keys, but columns can read them
             yield from self._of_members(shape, keys)
             return
-        if kind := _loose_type(shape):
-            loose = [
-                (key, counted(shape.kinds[k], what)) for k, (key, what) in _LOOSE.items() if shape.kinds[k]
-            ]
-            texts = " and ".join(number for _, number in loose)
-            keys_text = ", ".join(key for key, _ in loose)
-            self.notes.append(f"{path_text(keys)} has {texts} in quotes among other values: {keys_text}")
-            yield DraftColumn(self._names.name(keys), kind, keys, leeway=tuple(key for key, _ in loose))
+        if loose := loose_column(shape):
+            self.notes += loose.notes(path_text(keys))
+            yield DraftColumn(self._names.name(keys), loose.type, keys, leeway=loose.keys)
             return
         if mixture := _mixture(shape, path_text(keys)):
             self.notes.append(f"{mixture}: json: text keeps each as its text, for get_json_object")
@@ -128,7 +125,7 @@ class Columns:
             self.notes.append(f"{_kinds_text(place, families)}: all but the {most}s become dead letters")
         match most:
             case "number":
-                return _number(shape)
+                return number_type(shape)
             case "text":
                 return self._text(shape, place)
             case "object":
@@ -142,7 +139,7 @@ class Columns:
     def _text(self, shape: DocumentShape, place: str) -> str:
         """Return the type of texts; it is `string` unless nearly all are dates or timestamps. Notes name the other texts."""
         count = {kind: shape.kinds[kind] for kind in ("date", "timestamp", "finer", "string")}
-        count["string"] += shape.kinds["quoted"] + shape.kinds["empty"]
+        count["string"] += sum(shape.kinds[form] for form in TEXT_FORMS)
         total = sum(count.values())
         if count["finer"] and count["date"] + count["string"] <= _RARE * total:
             self.notes.append(
@@ -217,17 +214,6 @@ def _families(shape: DocumentShape) -> Counter[str]:
     return families
 
 
-def _loose_type(shape: DocumentShape) -> str | None:
-    """Return the type of the values if some of them are numbers in quotes or empty strings, and all others of one kind."""
-    others = shape.kinds.keys() - _LOOSE.keys()
-    if not others or len(others) == len(shape.kinds):
-        return None
-    if others <= {"whole", "fraction"}:
-        return _number(shape)
-    is_single = others < {"boolean", "date", "timestamp"} and len(others) == 1
-    return next(iter(others)) if is_single and not shape.kinds["quoted"] else None
-
-
 def _kinds_text(place: str, families: Mapping[str, int]) -> str:
     kinds = ", ".join(f"{counted(families[f], f)}" for f in sorted(families))
     return f"{place} has values of several kinds ({kinds})"
@@ -249,15 +235,6 @@ def _mixture(shape: DocumentShape, place: str) -> str:
 def _nesting(kind: str) -> int:
     """Return how deep a Hive type nests."""
     return max(accumulate((c == "<") - (c == ">") for c in kind))
-
-
-def _number(shape: DocumentShape) -> str:
-    if shape.kinds["fraction"]:
-        return "double"
-    if shape.low >= -(2**63) and shape.high < 2**63:
-        return "bigint"
-    digits = len(str(max(abs(shape.low), abs(shape.high))))
-    return f"decimal({digits},0)" if digits <= 38 else "double"
 
 
 def _counts(shape: DocumentShape) -> str | None:

@@ -4,6 +4,7 @@ A value is one object, or holds several as lines or as an array.
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.keys.columns import PLAIN_WORDS
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.framing.foreign_forms import foreign_form
 from kafka2hive.decode.rows.json import split_arrays, split_lines
@@ -26,6 +28,16 @@ from kafka2hive.plugins import Decoder
 
 _DAY, _TIME = taker(pa.date32(), "UTC"), taker(NAIVE, "UTC")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_FORMS = {
+    "empty": re.compile(""),
+    "quoted": _WHOLE,
+    "nan": re.compile(r"NaN|[+-]?(Infinity|INF|Inf|inf)|nan"),
+    "far": re.compile(r"[+-]?infinity"),
+    "comma": re.compile(r"-?[1-9][0-9]{0,2}(\.[0-9]{3})+,[0-9]+|-?[0-9]+,[0-9]{1,2}"),
+    "grouped": re.compile(r"-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?"),
+    "word": re.compile("|".join(PLAIN_WORDS.true + PLAIN_WORDS.false)),
+}
+"""Strings that may stand for another value."""
 _DAY_PREFIX = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 Documents = Sequence[dict[str, Any] | None]
@@ -38,7 +50,19 @@ def documents_of(values: Sequence[bytes]) -> Documents:
     for place in decoder.decode(pa.array(values, pa.binary())).accepted.to_pylist():
         with suppress(ValueError):  # Python refuses numbers of thousands of digits
             documents[place] = json.loads(values[place])
+    for place, value in enumerate(values):
+        if documents[place] is None and (b"NaN" in value or b"Infinity" in value):
+            documents[place] = _with_non_finite(value)
     return documents
+
+
+def _with_non_finite(value: bytes) -> dict[str, Any] | None:
+    """Return the object that Python's parser reads, which accepts NaN and infinities; None if it is no object."""
+    try:
+        document = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def several_per_value(values: Sequence[bytes], known: Documents) -> tuple[str, Documents] | None:
@@ -83,10 +107,11 @@ def _json_checker() -> Decoder:
 class DocumentShape:
     """Statistics of the values at one place of the documents.
 
-    `kinds` counts them as boolean, whole, fraction, string, date, timestamp, finer (a timestamp with nanoseconds), quoted (a
-    whole number as a string), empty (a string), object or array. `low` and `high` are the bounds of the whole numbers,
-    `thousands` is true if all of these are multiples of 1000. `members` has the shape of each key of the objects, `elements`
-    that of the elements of all arrays.
+    `kinds` counts them as boolean, whole, point (`1.0`), fraction, non_finite (NaN, an infinity), string, date, timestamp,
+    finer (a timestamp with nanoseconds), object or array; and strings as quoted (a whole number), empty, nan (no finite number),
+    far (an infinite time), comma (`1.234,5`), grouped (`1,234.5`) or word (for a boolean).
+    `low` and `high` are the bounds of the whole numbers, `thousands` is true if all of these are multiples of 1000. `members`
+    has the shape of each key of the objects, `elements` that of the elements of all arrays.
     """
 
     nulls: int = 0
@@ -128,9 +153,11 @@ def _kind(value: Any) -> str:
         case int():
             return "whole"
         case float():
-            return "fraction"
+            if not math.isfinite(value):
+                return "non_finite"
+            return "point" if value.is_integer() and abs(value) < 2**53 else "fraction"
         case str():
-            return "empty" if not value else "quoted" if _WHOLE.fullmatch(value) else kind_of_text(value)
+            return next((kind for kind, form in _FORMS.items() if form.fullmatch(value)), kind_of_text(value))
         case dict():
             return "object"
         case _:

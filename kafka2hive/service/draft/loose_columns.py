@@ -1,0 +1,91 @@
+"""Columns for values some of which have another form than the others: their type, and the keys that take all of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka2hive.model.text import counted
+from kafka2hive.service.draft.documents import DocumentShape
+
+TEXT_FORMS = ("quoted", "empty", "nan", "far", "comma", "grouped", "word")
+"""Strings that may stand for another value."""
+_NUMBERS = frozenset({"whole", "point", "fraction", "non_finite"})
+_KEYS = {
+    "quoted": "quoted: accept",
+    "empty": "empty: null",
+    "point": "whole: accept",
+    "nan": "non_finite: null",
+    "non_finite": "non_finite: null",
+    "far": "beyond: clamp",
+    "comma": 'numbers: {thousands: ".", decimal: ","}',
+    "grouped": 'numbers: {thousands: ",", decimal: "."}',
+    "word": "booleans: words",
+}
+_NOUNS = {
+    "quoted": ("whole number", " in quotes"),
+    "empty": ("empty string", " in quotes"),
+    "point": ("number", " such as 1.0"),
+    "nan": ("string", " such as NaN"),
+    "non_finite": ("number", " that is NaN or infinite"),
+    "far": ("time", " that is infinite"),
+    "comma": ("string", " such as 1.234,5"),
+    "grouped": ("string", " such as 1,234.5"),
+    "word": ("word", " for true or false"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LooseColumn:
+    """The column's type, and how many values have each of the other forms."""
+
+    type: str
+    counts: dict[str, int]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_KEYS[form] for form in self.counts))
+
+    def notes(self, place: str) -> Iterator[str]:
+        """Yield what the values at a place are, and the keys that take them."""
+        by_suffix: dict[str, list[str]] = {}
+        for form, count in self.counts.items():
+            noun, suffix = _NOUNS[form]
+            by_suffix.setdefault(suffix, []).append(counted(count, noun))
+        texts = [f"{' and '.join(numbers)}{suffix}" for suffix, numbers in by_suffix.items()]
+        yield f"{place} has {', '.join(texts)} among other values: {', '.join(self.keys)}"
+
+
+def loose_column(shape: DocumentShape) -> LooseColumn | None:
+    """Return the column if some values have another form, and keys take all of them; otherwise None."""
+    kinds = set(shape.kinds)
+    texts, others = kinds.intersection(TEXT_FORMS), kinds.difference(TEXT_FORMS)
+    kind, forms = "", texts
+    if others and others <= _NUMBERS:
+        is_double = bool(others & {"fraction", "non_finite"} or texts & {"nan", "comma", "grouped"})
+        forms = (
+            texts
+            | (others & {"non_finite"})
+            | (others & {"point"} if "whole" in others and not is_double else set())
+        )
+        can_be = not texts & {"far", "word"} and len(texts & {"quoted", "comma", "grouped"}) < 2
+        kind = (
+            ("double" if is_double or "whole" not in others else number_type(shape, whole=True))
+            if can_be
+            else ""
+        )
+    elif others == {"boolean"} and texts <= {"word", "empty"}:
+        kind = "boolean"
+    elif others in ({"date"}, {"timestamp"}) and texts <= {"far", "empty"}:
+        (kind,) = others
+    if not kind or not forms or (kind.startswith("decimal") and forms & {"quoted", "point"}):
+        return None
+    return LooseColumn(kind, {form: shape.kinds[form] for form in _KEYS if form in forms})
+
+
+def number_type(shape: DocumentShape, whole: bool = False) -> str:
+    """Return the type of numbers. `whole`: those with a point are whole numbers, too."""
+    if shape.kinds["fraction"] or shape.kinds["non_finite"] or (shape.kinds["point"] and not whole):
+        return "double"
+    if shape.low >= -(2**63) and shape.high < 2**63:
+        return "bigint"
+    digits = len(str(max(abs(shape.low), abs(shape.high))))
+    return f"decimal({digits},0)" if digits <= 38 else "double"
