@@ -12,6 +12,7 @@ from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
 from tests.benchmarks.data.topics import COMPRESSIONS
 from tests.benchmarks.modes import (
     compaction,
+    consents,
     epochs,
     kill,
     latency,
@@ -89,6 +90,7 @@ PARTS = {
         _mode("many-tables", "CPU of an epoch of 200 tables", epochs.measure_tables),
         _mode("memory", "a task with 1, 48 and 1,000 open buckets", memory.measure),
         _mode("plan", "planning 1,000 to 100,000 topic partitions", plan.measure),
+        _mode("consents", "columns that take other forms against columns that do not", consents.measure),
         _mode("latency", "produced to queryable in Hive, trigger of 1 s", latency.measure),
         _mode(
             "compaction",
