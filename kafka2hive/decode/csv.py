@@ -16,6 +16,7 @@ from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, decoder_result, mask_of, message_bytes
 from kafka2hive.decode.values.json_values import ValueRefusal
+from kafka2hive.decode.values.loose_texts import LooseTexts, takes_other_forms
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
@@ -283,6 +284,12 @@ class CsvDecoder:
             )
             for field, source in zip(schema, spec.source_of_each(), strict=True)
         ]
+        self._readers = [
+            LooseTexts(column, spec.zone, source.unit, source.leeway, changes=spec.changes)
+            if takes_other_forms(source.leeway)
+            else column
+            for column, source in zip(self._columns, spec.source_of_each(), strict=True)
+        ]
         if options.header and len(options.header) != len(schema):
             raise ValueError(f"a header line of {len(options.header)} fields for {len(schema)} columns")
         self._header = options.header
@@ -307,8 +314,8 @@ class CsvDecoder:
         headers, columns, places = self._without_headers(columns, places)
         good = np.ones(len(places), np.bool_)
         arrays = []
-        for column, fields in zip(self._columns, columns, strict=True):
-            array, unfit = column.read(self._words(column, fields))
+        for column, reader, fields in zip(self._columns, self._readers, columns, strict=True):
+            array, unfit = reader.read(self._words(column, fields))
             arrays.append(array)
             for at, reason in unfit.items():
                 if self._takes_digits:

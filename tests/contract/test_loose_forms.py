@@ -1,11 +1,14 @@
 """`whole`, `booleans`, `numbers`, `non_finite` and `beyond`: values as people and databases write them."""
 
+import json
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys.columns import PLAIN_WORDS, Leeway, NumberMarks
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.compiled import NativeJsonReader
 from kafka2hive.decode.contract.sources import Source, exact_spelling
 from kafka2hive.decode.contract.spec import Changes
@@ -188,6 +191,49 @@ def test_a_reason_names_the_key(dtype: str, text: str, leeway: Leeway, said: str
     made = WAYS[way](pa.schema([("a", parse_hive_type(dtype))]), "UTC", [Source(("a",), None, leeway)])
     (reason,) = made.decode(pa.array([message(text)], pa.binary())).reasons
     assert said in reason.text
+
+
+@EACH_COLUMN
+def test_fields_of_csv_are_taken_like_strings_and_numbers_of_json(column: LooseColumn) -> None:
+    """A field is what a string of JSON is, or a number outside quotes; empty fields are NULL."""
+    schema, changes = pa.schema([("a", parse_hive_type(column.type))]), Changes()
+    leeway = replace(column.leeway, quoted="refuse", empty="refuse")
+    made = make_decoder(
+        DecoderSpec("csv", schema, column.zone, [Source(("a",), column.unit, leeway)], changes=changes)
+    )
+    no_fields = {"null", '""'} | ({"1.5"} if column.leeway.numbers else set())
+    cases = {
+        text: value
+        for text, value in column.values.items()
+        if not isinstance(value, Dead) and text not in no_fields
+    }
+    fields = [csv_field(json.loads(text) if text[0] == '"' else text) for text in cases]
+    assert shown(first_values(made, fields)) == shown(list(cases.values()))
+    counts = dict(changes.take())
+    assert counts.keys() == column.changed.keys() - {"quoted", "empty"}
+    assert all(count <= column.changed[kind] for kind, count in counts.items())
+
+
+def csv_field(text: str) -> bytes:
+    return f'"{text}"'.encode()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "leeway", "field"),
+    [
+        ("bigint", Leeway(whole="accept"), "1.5"),
+        ("boolean", Leeway(booleans=PLAIN_WORDS), "tRUE"),
+        ("double", Leeway(numbers=NumberMarks(".", ",")), "1.5"),
+        ("double", Leeway(numbers=NumberMarks(" ", ",")), "1 23"),
+        ("double", Leeway(non_finite="keep"), "infinite"),
+        ("date", Leeway(beyond="null"), "0000-00-00"),
+    ],
+)
+def test_other_fields_of_csv_stay_dead_letters(dtype: str, leeway: Leeway, field: str) -> None:
+    schema, changes = pa.schema([("a", parse_hive_type(dtype))]), Changes()
+    made = make_decoder(DecoderSpec("csv", schema, "UTC", [Source(("a",), None, leeway)], changes=changes))
+    (found,) = first_values(made, [csv_field(field)])
+    assert found in ("csv.type", "csv.date") and changes.take() == ()
 
 
 def test_the_plain_words_are_in_three_spellings() -> None:

@@ -225,7 +225,7 @@ class ColumnKeys:
     whole: Annotated[
         Whole,
         Key(
-            "For an integer or a column with `unit` in JSON: whether [numbers such as](decoding.md#leeway) `1.0` and `1e3` "
+            "For an integer or a column with `unit`: whether [numbers such as](decoding.md#leeway) `1.0` and `1e3` "
             "are accepted if they are whole.",
             more="Such values are counted.",
         ),
@@ -233,7 +233,7 @@ class ColumnKeys:
     booleans: Annotated[
         Literal["refuse", "words"] | BooleanWords,
         Key(
-            "For a `boolean` in JSON: [words](decoding.md#other-forms) for true and false. "
+            "For a `boolean` in JSON and CSV: [words](decoding.md#other-forms) for true and false. "
             "`words`: a fixed list; `{true: [..], false: [..]}`: your own.",
             more="Such values are counted.",
             written="`refuse`, `words`, or words",
@@ -243,7 +243,7 @@ class ColumnKeys:
     numbers: Annotated[
         NumberMarks | None,
         Key(
-            "For a number in JSON: the [marks](decoding.md#other-forms) of numbers in "
+            "For a number in JSON and CSV: the [marks](decoding.md#other-forms) of numbers in "
             "strings, such as `1.234,56`.",
             more="Such values are counted.",
             written="marks",
@@ -253,7 +253,7 @@ class ColumnKeys:
     non_finite: Annotated[
         NonFinite | None,
         Key(
-            "For a `double` or `float` in JSON, what `NaN` and the infinities "
+            "For a `double` or `float`, what `NaN` and the infinities "
             "[become](decoding.md#other-forms). `refuse`: a dead letter; `null`: NULL; "
             "`keep`: the same value.",
             more="Such values are counted.",
@@ -262,7 +262,7 @@ class ColumnKeys:
     beyond: Annotated[
         Beyond | None,
         Key(
-            "For a `timestamp` or `date` in JSON, what `infinity` and years after 9999 "
+            "For a `timestamp` or `date`, what `infinity` and years after 9999 "
             "[become](decoding.md#other-forms). `refuse`: a dead letter; "
             "`clamp`: the nearest time.",
             more="Such values are counted.",

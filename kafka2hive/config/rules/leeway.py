@@ -10,11 +10,12 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
 _THOUSANDS = ("", ".", ",", " ", "'", "_", "\u00a0", "\u202f", "\u2019")
 """Marks between groups of three digits; the last three are a no-break space, a narrow one, and a typographic apostrophe."""
+_OF_CSV = ("whole", "booleans", "numbers", "non_finite", "beyond")
 _DECIMAL_MARKS = (".", ",")
 
 
 def check_leeway(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
-    """Check the keys that only JSON has."""
+    """Check the keys for JSON, some of which CSV has, too."""
     leeway, kind = column.leeway, column.type.strip().lower()
     has_unit = column.unit is not None
     is_number = kind in (*_INTEGERS, *_FLOATS) or kind.startswith("decimal")
@@ -37,6 +38,8 @@ def check_leeway(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
     for key, is_given, fits, wanted in keys:
         if is_given:
             _check_json(check, (*path, key), column, fits=fits, wanted=wanted)
+    if leeway.booleans is not None and check.table.format == "csv" and check.table.csv.booleans == "digits":
+        check.add((*path, "booleans"), "csv has booleans: digits for all columns: keep one of them")
     if leeway.booleans is not None:
         _check_words(check, (*path, "booleans"), leeway.booleans)
     if leeway.numbers is not None:
@@ -44,12 +47,14 @@ def check_leeway(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
 
 
 def _check_json(check: TableCheck, path: Path, column: DeclaredColumn, fits: bool, wanted: str) -> None:
-    """Check a key of JSON. `fits`: whether it is for the column's type; `wanted`: what it is for."""
+    """Check a key of JSON or also of CSV. `fits`: whether it is for the column's type; `wanted`: what it is for."""
     table = check.table
     format = table.format if column.part in (RecordPart.VALUE, RecordPart.MESSAGE) else None
     format = table.key_format if column.part is RecordPart.KEY else format
     if path[-1] == "json" and format in ("avro", "protobuf"):
         format = "json"  # any of their values has a text
+    if format == "csv" and path[-1] in _OF_CSV:
+        format = "json"
     if format not in ("json", "json_schema"):
         also = ", avro and protobuf" if path[-1] == "json" else ""
         check.add(

@@ -184,7 +184,7 @@ def test_forms_that_a_column_cannot_use_are_refused_in_their_line(
     ("table", "message"),
     [
         ("format: avro", "applies only to fields of values in json"),
-        ("format: csv", "applies only to fields of values in json"),
+        ("format: raw", "applies only to fields of values in json"),
         ("source: canal", "canal writes every value as text"),
         ("source: {debezium: {before: true}}", "must not have"),
     ],
@@ -192,6 +192,18 @@ def test_forms_that_a_column_cannot_use_are_refused_in_their_line(
 def test_forms_are_for_json(table: str, message: str, form: str) -> None:
     text = f"{REGISTRY}{FILMS}    {table}\n    columns: {{a: {{type: int, {form}}}}}\n"
     assert message in "\n".join(map(str, problems_of(text)))
+
+
+def test_forms_are_for_csv_too() -> None:
+    lines = "    format: csv\n    columns:\n      a: {type: int, whole: accept, numbers: {decimal: ','}}\n"
+    lines += "      b: {type: boolean, booleans: words}\n"
+    a, b = (column.leeway for column in films(lines).columns)
+    assert (a.whole, a.numbers, b.booleans) == ("accept", NumberMarks("", ","), PLAIN_WORDS)
+    digits = f"{HEAD}{FILMS}{lines}    csv: {{booleans: digits}}\n"
+    assert "csv has booleans: digits for all columns" in "\n".join(problems_of(digits))
+    wrong = f"{HEAD}{FILMS}    format: csv\n    columns: {{a: {{type: int, booleans: words}}, b: {{type: int, empty: null}}}}\n"
+    told = "\n".join(problems_of(wrong))
+    assert "is used only with a boolean" in told and "empty: applies only to fields of values in json" in told
 
 
 def test_decimals_of_debezium_have_no_marks() -> None:
