@@ -22,6 +22,7 @@ from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Indices
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
+from kafka2hive.task.letter_payload import lacking
 from kafka2hive.task.masks import Masks, masks_of
 from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, without_rejections
@@ -144,6 +145,14 @@ class ChunkDecoder:
             batches.insert(0, self._whole(rows, chunk, places, rejections, rules=self._rules))
             yield DecodedChunk(batches, rejections, skipped, empty)
             batches, rejections, skipped = [], [], NOWHERE
+
+    def stored_reasons(self, chunk: Chunk, reasons: Sequence[Reason]) -> Sequence[Reason]:
+        """Return the reasons of letters that are kept: those from before the table had masks may quote values."""
+        if self._masks is None:
+            return reasons
+        reduced = lacking(chunk.headers(np.arange(len(chunk)))).tolist()
+        masked = map(self._masks.stored_reason, reasons)
+        return [old if is_new else new for old, new, is_new in zip(reasons, masked, reduced, strict=True)]
 
     def columns_seen(self) -> ColumnsSeen:
         """Return which columns stayed empty over all chunks so far."""

@@ -28,6 +28,13 @@ _BLOCK = 64
 """The block of SHA-256 in bytes."""
 
 
+_NOT_SHOWN = "what is wrong is not shown, because the table has columns with a mask"
+
+
+def _text_of(column: str) -> str:
+    return f"column {column}: the value is not shown, because the column has a mask"
+
+
 class Masks:
     """The masks of one table."""
 
@@ -52,11 +59,13 @@ class Masks:
     def _reason(self, reason: Reason) -> Reason:
         if reason.column in self._plain or reason.code in _WITHOUT_VALUES:
             return reason
-        if reason.column in self._columns:
-            text = f"column {reason.column}: the value is not shown, because the column has a mask"
-            return Reason(reason.code, text, reason.column)
-        text = "what is wrong is not shown, because the table has columns with a mask"
+        text = _text_of(reason.column) if reason.column in self._columns else _NOT_SHOWN
         return Reason(reason.code, text, reason.column)
+
+    def stored_reason(self, reason: Reason) -> Reason:
+        """Return the reason of a stored letter, which does not name its column, with the text that may be written again."""
+        own = {_NOT_SHOWN, *map(_text_of, self._columns)}
+        return reason if reason.text in own else self._reason(reason)
 
 
 def masks_of(table: TableSettings, keys: Sequence[bytes]) -> Masks | None:

@@ -208,7 +208,7 @@ class TableRun:
     def keep(self, chunk: Chunk, reasons: Sequence[Reason]) -> None:
         """Take every message of the chunk as a dead letter without decoding it; `reasons` has one per message."""
         every = np.arange(len(chunk))
-        self._letters.keep(chunk, every, reasons)
+        self._letters.keep(chunk, every, self._decoder.stored_reasons(chunk, reasons))
         self._accounts.count(chunk, dead_lettered=[every], filtered=[], tombstones=every[:0])
 
     def _timed_parts(self, chunk: Chunk) -> Iterator[DecodedChunk]:

@@ -168,9 +168,6 @@ def test_no_plain_value_and_no_key_is_in_anything_that_is_written_logged_or_show
     selected = sorted(hive.query(f"select id, mail from {name}.selected"))
     mails = [i for i in range(COUNT) if i % 20 not in (3, 5)]
     assert selected == [(i, by_key(mail(i)).upper()) for i in mails]
-    assert (
-        seen["verify --deep --json"].count('"code"') == 0 or '"findings": []' in seen["verify --deep --json"]
-    )
     assert 'without_payload": 30' in seen[f"dead-letters replay --table {name}.people --json"]
     audited = command("verify", config, "--deep", "--json").document["tables"]
     assert [finding for table in audited for finding in table["findings"]] == []

@@ -13,7 +13,7 @@ from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSett
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.config.keys.masks import LetterPayload, Mask
 from kafka2hive.config.mask_keys import fingerprint_of
-from kafka2hive.model.files import FileKind
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.plan.contract import LetterFile, TableManifest, TableTask, TaskPlan
 from kafka2hive.task.letter_payload import PAYLOAD_HEADER
 from kafka2hive.task.letter_replay import stage_letters, try_letters
@@ -219,3 +219,30 @@ def test_a_replay_leaves_letters_without_their_records_as_they_are(payload: Lett
     assert read_rows(files, again, FileKind.DEAD_LETTER) == before
     assert not any(b"Plain" in content for content in files.content.values())
     assert re.fullmatch("kafka2hive.payload", before[0]["headers"][-1]["key"])
+
+
+@pytest.mark.parametrize("payload", ["drop", "keep"])
+def test_letters_from_before_the_masks_lose_the_texts_that_quote_values(payload: LetterPayload) -> None:
+    plain = replace(people(), columns=tuple(replace(c, mask=None) for c in people().columns))
+    manifest, files = run(plain)
+    (letters,) = (file for file in manifest.files if file.kind is FileKind.DEAD_LETTER)
+    text_id = replace(people().columns[0], type="string", leeway=Leeway(json="text"))
+    settings = replace(
+        task_settings("", replace(people(), columns=(text_id, *people().columns[1:]))),
+        mask_keys=(KEY,),
+        dead_letter_payload=payload,
+    )
+
+    def replayed(path: DataFile, reason: str) -> tuple[TableManifest, list[dict[str, Any]]]:
+        file = LetterFile(path=path.staged, rows=path.rows, checksum=path.checksum, reason=reason)
+        task: TableTask = replace(table_task("db.t", RANGE), replay=file)
+        made = stage_letters(only_part(TaskPlan(0, (task,)), settings), files)
+        return made, read_rows(files, made, FileKind.DEAD_LETTER)
+
+    made, rows = replayed(letters, "json.none")  # all letters are kept as they are
+    details = [row["detail"] for row in rows]
+    assert details == ["what is wrong is not shown, because the table has columns with a mask"] * 4
+    assert (rows[0]["value"] is None) == (payload == "drop")
+    (file,) = made.files
+    _, again = replayed(file, "json.none")
+    assert [row["detail"] for row in again] == details
