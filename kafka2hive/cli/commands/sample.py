@@ -57,6 +57,12 @@ TableName = Annotated[
         help="The table's name; for several topics it must contain {topic}, the topic's name.",
     ),
 ]
+Rules = Annotated[
+    bool,
+    typer.Option(
+        "--rules", help="Also propose rules that the records obey; they may show values of the records."
+    ),
+]
 
 
 def sample(
@@ -68,6 +74,7 @@ def sample(
     hive: HiveUrl = None,
     storage: StorageUri = None,
     table: TableName = "kafka.{topic}",
+    rules: Rules = False,
     records: Records = 1_000,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     log_format: Log = LogFormat.AUTO,
@@ -107,6 +114,7 @@ def sample(
             hive=hive,
             storage=storage,
             table=table,
+            rules=rules,
             records=records,
             kafka_seconds=kafka_timeout,
         )

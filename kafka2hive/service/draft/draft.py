@@ -28,6 +28,7 @@ from kafka2hive.service.draft.advice import EventTime, Rate, advice_on, event_ke
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_of
 from kafka2hive.service.draft.personal import personal_notes
+from kafka2hive.service.draft.proposed_rules import with_rules
 from kafka2hive.service.draft.recognition import recognise
 from kafka2hive.service.draft.transport import compression_of, contents_of, encoding_of
 from kafka2hive.service.hive.schemas import Catalogue, task_settings
@@ -49,6 +50,7 @@ class DraftRequest:
 
     `kafka` has properties as in a map, with unresolved references; `kafka_seconds` limits calls for metadata. `records` is
     the number of newest records to read per topic. `registry`, `hive` and `storage` are URLs; `table` may contain {topic}.
+    With `rules`, the draft proposes rules for the columns.
     """
 
     topics: Sequence[str]
@@ -60,6 +62,7 @@ class DraftRequest:
     hive: str | None = None
     storage: str | None = None
     table: str = "kafka.{topic}"
+    rules: bool = False
 
 
 @dataclass(slots=True)
@@ -116,6 +119,7 @@ def sample(request: DraftRequest, environ: Mapping[str, str], progress: Progress
         hive=request.hive,
         storage=request.storage,
         table=request.table,
+        proposes_rules=request.rules,
     )
     progress = progress or Progress()
     topics = _topics(request, first, environ)
@@ -199,6 +203,8 @@ def draft_table(
         draft = with_table(draft, table)
     decoded = _decode(draft, sample, writers, {**environ, **{_variable(key): "-" for key in properties}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
+    if draft.proposes_rules:
+        draft = with_rules(draft, decoded.rows)
     notes = [*_outcome(draft, sample, decoded), *notes, *draft.notes, *recognition.notes]
     if draft.hive and table is None:
         notes.append(f"Hive has no table {draft.table_name}: a run creates it")

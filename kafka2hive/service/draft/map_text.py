@@ -17,7 +17,8 @@ class DraftColumn:
 
     `unit` is the unit of a number that is a time, counted from 1970. `counts` is the unit that the number's size suggests, even
     if nothing else says that it is a time. `decimals` says how a decimal's value is written if it is not a number or its text.
-    `leeway`: keys with their values, such as `json: text`. `is_around`: the path begins at the message, around its rows.
+    `leeway`, `rules`: keys with their values, such as `json: text` and `min: 0`. `is_around`: the path begins at the message,
+    around its rows.
     """
 
     name: str
@@ -28,6 +29,7 @@ class DraftColumn:
     decimals: str | None = None
     leeway: tuple[str, ...] = ()
     empty: float = 0.0
+    rules: tuple[str, ...] = ()
     is_around: bool = False
 
     @property
@@ -70,6 +72,7 @@ class Draft:
     path: str | None = None
     location: str | None = None
     file_format: str = "parquet"
+    proposes_rules: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -100,6 +103,7 @@ class Draft:
             lines += [f"    source: {{{self.source}: {{{', '.join(options)}}}}}"]
         elif self.source != "events":
             lines += [f"    source: {self.source}"]
+        lines += ["    on_break: count"] if any(column.rules for column in self.columns) else []
         lines += ["    columns:", *map(_column, self.columns)] if self.columns else []
         lines += [f"    metadata: [{', '.join(self.metadata)}]"] if self.metadata else []
         names = {column.name.lower() for column in self.columns}
@@ -170,7 +174,7 @@ def _column(column: DraftColumn) -> str:
     )
     more += [] if column.unit is None else [f"unit: {column.unit}"]
     more += [] if column.decimals is None else [f"decimals: {column.decimals}"]
-    more += column.leeway
+    more += [*column.leeway, *column.rules]
     value = f"{{{', '.join([f'type: {kind}', *more])}}}" if more else kind
     empty = f"   # {column.empty:.0%} null" if column.empty >= 0.005 else ""
     return f"      {key_text(column.name)}: {value}{empty}"

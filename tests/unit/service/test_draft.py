@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import ChangeLog, Column, ServiceMap
+from kafka2hive.config.keys.column_rules import ColumnRules
 from kafka2hive.config.keys.source import ArrayRows, ChangeLogKeys, DebeziumKeys
 from kafka2hive.config.load import load_text
 from kafka2hive.decode.schemas.writers import WriterSchemas
@@ -984,3 +985,34 @@ def test_digits_of_csv_in_a_boolean_that_hive_has_are_booleans() -> None:
 def test_a_rate_of_less_than_a_record_a_second_is_told_for_an_hour(step_ms: int, rate: str) -> None:
     text, _ = _drafted(*[{"id": 1000}] * 1_000, step_ms=step_ms)
     assert f"about {rate}" in text, text
+
+
+def test_rules_are_proposed_that_the_records_obey_and_only_count() -> None:
+    documents = [
+        {
+            "id": n,
+            "delta": n - 1,
+            "state": ("new", "paid")[n % 2],
+            "mail": f"m{n}",
+            "part": n if n % 3 else None,
+        }
+        for n in range(120)
+    ]
+    values = [json.dumps(document).encode() for document in documents]
+    draft = Draft(topic="orders", kafka=KAFKA, proposes_rules=True)
+    text = draft_table(draft, _sampled(values), None, {}, None).text()
+    (table,) = load_text(text, "draft.yaml", {}).tables
+    assert table.on_break == "count"
+    assert {c.name: c.rules for c in table.columns} == {
+        "id": ColumnRules(required=True, least="0"),
+        "delta": ColumnRules(required=True),
+        "state": ColumnRules(required=True, values=("new", "paid")),
+        "mail": ColumnRules(required=True),
+        "part": ColumnRules(least="0"),
+    }
+    assert "the rules are proposals, which these 120 rows obey" in text
+    few = draft_table(draft, _sampled(values[:99]), None, {}, None).text()
+    assert (
+        "no rules are proposed: 99 rows, 100 are needed" in few and "required" not in few.split("tables:")[1]
+    )
+    assert "required" not in _map(_sampled(values))
