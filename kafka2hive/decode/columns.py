@@ -6,22 +6,26 @@ bytes, works with JSON only.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.keys.columns import STRICT
+from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.forms import Mismatch, note
-from kafka2hive.decode.contract.sources import Source, labels, names_in_table
+from kafka2hive.decode.contract.sources import Characters, Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import FRACTION, Changes, DecoderSpec, MakeDecoder, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, mask_of, refusals_of
 from kafka2hive.decode.values.connect_decimals import decimals_of
+from kafka2hive.decode.values.declared_times import has_declared_times
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn, text_taker
 from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.time_patterns import ARRAY
 from kafka2hive.model.wall_clock import NAIVE, check_zone
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
@@ -174,19 +178,33 @@ def _value(field: pa.Field, text: str, zone: str) -> pa.Scalar:
 
 
 def with_leeway(
-    schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
+    schema: pa.Schema,
+    zone: str,
+    sources: Sequence[Source],
+    changes: Changes,
+    open_decoder: OpenDecoder,
+    library: Any = LIBRARY,
 ) -> Decoder:
-    """Return a decoder of columns that may have leeway. If no column has any, `open_decoder` makes it directly."""
+    """Return a decoder of columns that may have leeway. If no column has any, `open_decoder` makes it directly.
+
+    `library`: the compiled library; None: everything is read in Python.
+    """
     if all(_is_strict(source) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(
-        schema=schema, zone=zone, sources=sources, changes=changes, open_decoder=open_decoder
+        schema=schema,
+        zone=zone,
+        sources=sources,
+        changes=changes,
+        open_decoder=open_decoder,
+        library=library,
     )
 
 
 def _is_strict(source: Source) -> bool:
     leeway = source.leeway
-    return (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+    is_strict = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+    return is_strict and not has_declared_times(leeway)
 
 
 class LeewayDecoder:
@@ -199,10 +217,17 @@ class LeewayDecoder:
         sources: Sequence[Source],
         changes: Changes,
         open_decoder: OpenDecoder,
+        library: Any = LIBRARY,
     ) -> None:
         self.schema = schema
         self._converters = [
-            _converter(LeewayTarget(column, label, field.type, note=note(source.form)), zone, source, changes)
+            _converter(
+                target=LeewayTarget(column, label, field.type, note=note(source.form)),
+                zone=zone,
+                source=source,
+                changes=changes,
+                library=library,
+            )
             for column, label, field, source in zip(
                 names_in_table(schema.names, sources),
                 labels(schema.names, sources),
@@ -223,6 +248,7 @@ class LeewayDecoder:
                     source.unit if converter is None else None,
                     leeway=source.leeway,
                     form=source.form if converter is None else None,
+                    characters=None if converter is None else converter.characters,
                     column=source.column,
                     expects=source.expects if converter is None else converter.expects,
                 )
@@ -254,13 +280,14 @@ class LeewayTarget:
         return Reason(code, f"column {self.label}: {what}{self.note}", self.column)
 
 
-class _TimeTexts:
-    """Converts ISO times, which it cuts to microseconds."""
+class _Texts:
+    """Converts texts of times: ISO times, which it cuts to microseconds, or other forms that the map declares."""
 
     wire = pa.string()
-    expects = hive_type_of(NAIVE)
 
-    def __init__(self, column: TextColumn) -> None:
+    def __init__(self, column: TextColumn, expects: str, characters: Characters | None = None) -> None:
+        self.expects = expects
+        self.characters = characters
         self._column = column
 
     def convert(self, texts: pa.StringArray) -> Conversion:
@@ -271,6 +298,7 @@ class _EpochNumbers:
     """Converts epoch numbers to timestamps, which it cuts to microseconds."""
 
     wire = pa.int64()
+    characters = None
 
     def __init__(self, target: LeewayTarget, zone: str, unit: str, changes: Changes) -> None:
         self._target, self._zone, self._unit = target, zone, unit
@@ -290,6 +318,7 @@ class _DecimalBytes:
     """Converts Kafka Connect's bytes to decimals."""
 
     wire = pa.binary()
+    characters = None
 
     def __init__(self, target: LeewayTarget) -> None:
         self._target = target
@@ -302,27 +331,49 @@ class _DecimalBytes:
 
 
 def _converter(
-    target: LeewayTarget, zone: str, source: Source, changes: Changes
-) -> _TimeTexts | _EpochNumbers | _DecimalBytes | None:
+    target: LeewayTarget, zone: str, source: Source, changes: Changes, library: Any
+) -> _Texts | _EpochNumbers | _DecimalBytes | None:
     """Return the converter of the values that the decoder reads; None if it reads the column directly."""
-    if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
+    leeway = source.leeway
+    if leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
         return _DecimalBytes(target)
-    is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE
+    is_cut = leeway.fraction == "truncate" and target.type == NAIVE
+    if source.form is None and has_declared_times(leeway):
+        has_arrays = Characters.TIMES_AND_ARRAYS if ARRAY in leeway.time_pattern else Characters.TIMES
+        if source.unit is not None:
+            expects, wanted = f"a number of {source.unit} since 1970", Characters.NUMBERS
+        else:
+            expects, wanted = hive_type_of(target.type), has_arrays
+        return _Texts(
+            _text_column(target=target, zone=zone, source=source, changes=changes, library=library),
+            expects,
+            wanted,
+        )
     if source.unit is not None:
         return _EpochNumbers(target, zone, source.unit, changes) if is_cut else None
     if not is_cut or isinstance(source.form, Mismatch):
         return None
-    text = TextColumn(
+    iso = replace(source, unit=None, leeway=Leeway(leeway.fraction))
+    return _Texts(
+        _text_column(target=target, zone=zone, source=iso, changes=changes, library=library),
+        hive_type_of(NAIVE),
+    )
+
+
+def _text_column(
+    target: LeewayTarget, zone: str, source: Source, changes: Changes, library: Any
+) -> TextColumn:
+    return TextColumn(
         column=target.column,
         dtype=target.type,
         zone=zone,
-        unit=None,
+        unit=source.unit,
         family="json",
         leeway=source.leeway,
         changes=changes,
         label=target.label,
+        library=library,
     )
-    return _TimeTexts(text)
 
 
 def with_columns(decoded: Decoded, rows: pa.RecordBatch, refusals: Mapping[int, Reason]) -> Decoded:

@@ -22,7 +22,7 @@ from kafka2hive.decode.contract.forms import (
     Mismatch,
     Unscaled,
 )
-from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.contract.sources import Characters, Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.values.batch import Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
@@ -33,6 +33,18 @@ from kafka2hive.plugins import Decoded, Reason
 
 Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
 """Converts rows that a reader has read to rows of the table; also returns by row number the reasons against some of them."""
+
+
+def in_turn(first: Finish, second: Finish) -> Finish:
+    """Return the conversion that makes both, one after the other; the first one's reasons count."""
+
+    def finish(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Mapping[int, Reason]]:
+        rows, bad = first(rows)
+        rows, more = second(rows)
+        return rows, {**more, **bad}
+
+    return finish
+
 
 AT_ONCE = 5_000
 """Messages that the exact decoder reads before their values become Arrow columns."""
@@ -116,11 +128,18 @@ class NativeJsonReader(NativeReader):
         return tuple(keys)
 
 
+_CHARACTERS: Mapping[Characters | None, object] = {
+    Characters.TIMES: ("times", False),
+    Characters.TIMES_AND_ARRAYS: ("times", True),
+    Characters.NUMBERS: "number",
+}
+
+
 def _column_words(dtype: pa.DataType, spelling: Spelling, source: Source) -> object:
     leeway = source.leeway
     if leeway.json != "refuse":
         return {"text": "json", "canonical": "canonical"}[leeway.json]
-    words = type_words(dtype, spelling, source.unit, source.form)
+    words = _CHARACTERS.get(source.characters) or type_words(dtype, spelling, source.unit, source.form)
     forms = _loose_words(loose_forms(dtype, leeway, source.form))
     return ("loose", words, forms) if forms else words
 

@@ -41,7 +41,7 @@ from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.schemas.json import parse
 from kafka2hive.decode.semantics.records import with_record_schemas
 from kafka2hive.decode.values.batch import Places
-from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, RepeatedKey
+from kafka2hive.decode.values.json_texts import TEXT_HINT, JsonTexts, RepeatedKey, characters
 from kafka2hive.decode.values.json_values import (
     MAX_DEPTH,
     SHOWN,
@@ -221,12 +221,15 @@ def _column_taker(
         return partial(_elements, path_text(source.keys))
     if source.leeway.json != "refuse":
         return lambda value, path: value  # JsonTexts replaces it
-    if pa.types.is_string(dtype) and source.form is None:
+    if source.characters is not None:
+        take = characters(source.characters, dtype)
+    elif pa.types.is_string(dtype) and source.form is None:
         return plain(dtype, str, TEXT_HINT)
-    take = taker(dtype, zone, spelling, unit=source.unit, form=source.form)
     leeway = loose_forms(dtype, source.leeway, source.form)
     unit = source.form.unit if isinstance(source.form, Epoch) else source.unit
-    return loose(with_hints(take, dtype, unit), dtype, zone=zone, unit=unit, leeway=leeway, changes=changes)
+    if source.characters is None:
+        take = with_hints(taker(dtype, zone, spelling, unit=source.unit, form=source.form), dtype, unit)
+    return loose(take, dtype, zone=zone, unit=unit, leeway=leeway, changes=changes)
 
 
 def _elements(array: str, value: Any, _path: str) -> Any:
@@ -276,6 +279,7 @@ def of_records(spec: DecoderSpec, library: Any = LIBRARY) -> Decoder:
             sources=sources,
             changes=spec.changes,
             open_decoder=lambda columns, of: JsonDecoder(spec.of_columns(columns, of), library),
+            library=library,
         )
 
     return with_record_schemas(spec.schema, spec.source_of_each(), _spelling(spec), of_sources)

@@ -15,6 +15,7 @@ from kafka2hive.decode.compiled import (
     NativeReader,
     PartReader,
     PartResult,
+    in_turn,
     join_parts,
     plan_words,
     refusal_part,
@@ -24,6 +25,7 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
+from kafka2hive.decode.framing.time_texts import TimeTexts, columns_of_strings
 from kafka2hive.decode.schemas.declared import DeclaredSchemas
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -89,7 +91,25 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
 
     def reader(self, writer_type: Type, head: int) -> PartReader:
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
-        plan = self._resolve(writer_type, self.schema, self._sources)
+        strings = columns_of_strings(self.schema, self._sources, partial(self._resolve, writer_type))
+        if not strings:
+            return self._reader(writer_type, self.schema, head)
+        texts = TimeTexts(
+            format=self.format,
+            schema=self.schema,
+            sources=self._sources,
+            zone=self._zone,
+            numbers=strings,
+            changes=self._changes,
+            library=self._library,
+        )
+        return self._reader(writer_type, texts.wire, head, finish=texts.finish)
+
+    def _reader(
+        self, writer_type: Type, schema: pa.Schema, head: int, finish: Finish | None = None
+    ) -> PartReader:
+        """Return the reader of rows of `schema`, which `finish` converts to rows of the table."""
+        plan = self._resolve(writer_type, schema, self._sources)
         cut = truncatable_columns(self._sources)
         forms = {
             number: form
@@ -97,17 +117,20 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             if (self._zone != "UTC" if form is TimeForm.DAYS else number in cut)
         }
         if not forms:
-            return self._plan_reader(plan, self.schema, self._sources, head)
+            return self._plan_reader(
+                plan=plan, schema=schema, sources=self._sources, head=head, finish=finish
+            )
         finer = FinerTimes(
             format=self.format,
-            schema=self.schema,
+            schema=schema,
             sources=self._sources,
             zone=self._zone,
             forms=forms,
             changes=self._changes,
         )
         plan = self._resolve(writer_type, finer.wire, finer.sources)
-        return self._plan_reader(plan, finer.wire, finer.sources, head, finish=finer.finish)
+        both = finer.finish if finish is None else in_turn(finer.finish, finish)
+        return self._plan_reader(plan=plan, schema=finer.wire, sources=finer.sources, head=head, finish=both)
 
     def _heads(self, values: pa.BinaryArray) -> Iterator[tuple[Head, Places]]:
         return heads(values, self._wire.framing)

@@ -13,6 +13,7 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.protobuf import resolve as protobuf_resolve
 from kafka2hive.decode.schemas import avro as avro_parse
 from kafka2hive.decode.schemas import protobuf as protobuf_parse
+from kafka2hive.decode.values.declared_times import has_declared_times
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, SchemaInvalid, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
@@ -44,11 +45,14 @@ class _DeclaredSchema(ABC):
     def _fault_at(self, column: Column, keys: tuple[str, ...]) -> str:
         if absent := self._absent(keys):
             return absent
+        fault = self._type_fault(column, keys, parse_hive_type(column.type))
+        if fault and has_declared_times(column.leeway) and not self._type_fault(column, keys, pa.string()):
+            return ""
+        return fault
+
+    def _type_fault(self, column: Column, keys: tuple[str, ...], dtype: pa.DataType) -> str:
         try:
-            self.resolve(
-                pa.schema([(column.name, parse_hive_type(column.type))]),
-                [Source(keys, column.unit, column.leeway)],
-            )
+            self.resolve(pa.schema([(column.name, dtype)]), [Source(keys, column.unit, column.leeway)])
         except SchemaUnresolvable as error:
             return str(error)
         return ""

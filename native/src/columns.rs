@@ -48,6 +48,10 @@ pub enum Column {
     Object(Texts),
     /// string, which also takes the canonical text of any other JSON value
     Canonical(Box<Canonical>),
+    /// Times as they are written: strings, whole numbers, and with `true` arrays of them, without white space
+    Times(Texts, bool),
+    /// Numbers as they are written
+    Number(Texts),
     /// binary
     Binary(Texts),
     /// date
@@ -79,6 +83,7 @@ macro_rules! each {
             Column::Never($inner) => $do,
             Column::Text($inner) | Column::Json($inner) | Column::Object($inner) => $do,
             Column::Canonical($inner) => $do,
+            Column::Times($inner, _) | Column::Number($inner) => $do,
             Column::Binary($inner) => $do,
             Column::Date($inner) => $do,
             Column::Moment($inner) => $do,
@@ -165,6 +170,30 @@ impl Column {
             Column::Unscaled(column) => column.take(cursor, context)?,
             Column::Loose(column) => column.take(cursor, context, depth)?,
             Column::Never(_) => return Err(Doubt),
+            Column::Times(column, arrays) => match cursor.peek() {
+                b'"' => column.push(cursor.string(&mut context.scratch)?),
+                b'[' if *arrays => {
+                    let start = cursor.at;
+                    cursor.skip(depth)?;
+                    let inner = cursor.text.get(start + 1..cursor.at - 1).ok_or(Doubt)?;
+                    let digits = |byte: &u8| byte.is_ascii_digit() || b", \t\r\n".contains(byte);
+                    if !inner.iter().all(digits) {
+                        return Err(Doubt);
+                    }
+                    context.scratch.clear();
+                    let whole = cursor.text.get(start..cursor.at).ok_or(Doubt)?;
+                    context.scratch.extend(whole.iter().filter(|byte| **byte > b' '));
+                    column.push(&context.scratch);
+                }
+                _ => {
+                    let number = number(cursor)?;
+                    if !number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') {
+                        return Err(Doubt);
+                    }
+                    column.push(number);
+                }
+            },
+            Column::Number(column) => column.push(number(cursor)?),
             Column::Date(column) => column.push(times::date(cursor.string(&mut context.scratch)?)?),
             Column::Binary(column) => column.push_base64(cursor.string(&mut context.scratch)?)?,
             Column::List(column) => column.take(cursor, context, depth)?,
@@ -203,6 +232,13 @@ impl Column {
             _ => {}
         }
     }
+}
+
+/// Reads a JSON number. Returns its characters.
+fn number<'a>(cursor: &mut Cursor<'a>) -> Parsed<&'a [u8]> {
+    let start = cursor.at;
+    cursor.skip_number()?;
+    cursor.text.get(start..cursor.at).ok_or(Doubt)
 }
 
 fn finish_bits(column: &mut Fixed<bool>) -> Array {

@@ -37,6 +37,7 @@ pub mod spelling;
 pub mod times;
 pub mod unscaled;
 pub mod view;
+pub mod written;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 

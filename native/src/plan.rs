@@ -1,10 +1,11 @@
 //! What Python passes for a table: each column's type, and the tree of keys that lead to the columns' values.
 //!
 //! A type is a word (`bigint`; `json` is a string that takes any JSON value, `canonical` one that sorts its keys, `object` one that takes
-//! the characters of an object), or a tuple of a word and its parameters:
+//! the characters of an object, `number` those of a number), or a tuple of a word and its parameters:
 //! `("decimal", 5, 2)`, `("array", element)`, `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days, instant)`,
-//! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, {form: what it needs})`. A tree is a pair: the numbers of
-//! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in lower case.
+//! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, {form: what it needs})`, `("times", arrays)`.
+//! A tree is a pair: the numbers of the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter,
+//! keys are in lower case.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ use crate::keys::Keys;
 use crate::loose::{Forms, Loose, Marks};
 use crate::moments::{Form, Moments};
 use crate::unscaled::{Unscaled, MOST_SCALE};
+use crate::written::{self, Field, Step};
 
 /// Returns an empty column of a type.
 pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
@@ -42,6 +44,7 @@ pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
             let (_, inner, words): (String, Bound<'_, PyAny>, Bound<'_, PyDict>) = plan.extract()?;
             Ok(Column::Loose(Box::new(Loose::new(column(&inner, any_case)?, forms(&words)?))))
         }
+        "times" => Ok(Column::Times(Texts::default(), parts.get_item(1)?.extract()?)),
         "epoch" => {
             let (_, factor, divisor, days, instant): (String, i64, i64, bool, bool) = plan.extract()?;
             if factor < 1 || divisor < 1 {
@@ -102,11 +105,59 @@ fn simple(word: &str) -> PyResult<Column> {
         "json" => Column::Json(Texts::default()),
         "object" => Column::Object(Texts::default()),
         "canonical" => Column::Canonical(Box::default()),
+        "number" => Column::Number(Texts::default()),
         "binary" => Column::Binary(Texts::default()),
         "date" => Column::Date(Fixed::default()),
         "timestamp" => Column::Moment(Moments::new(Form::Text)),
         other => return Err(unknown(other)),
     })
+}
+
+/// Returns a form of times: `("iso",)`, `("array",)`, `("number", factor, divisor)`, or `("steps", pivot, [(kind, least, most, text), ..])`.
+pub fn time_form(plan: &Bound<'_, PyAny>) -> PyResult<written::Form> {
+    let parts = plan.cast::<PyTuple>()?;
+    match parts.get_item(0)?.extract::<String>()?.as_str() {
+        "iso" => Ok(written::Form::Iso),
+        "array" => Ok(written::Form::Array),
+        "number" => {
+            let (_, factor, divisor): (String, i64, i64) = plan.extract()?;
+            if !(1..=1_000_000).contains(&factor) || !(1..=1_000).contains(&divisor) {
+                return Err(PyValueError::new_err("a unit between nanoseconds and seconds"));
+            }
+            Ok(written::Form::Number { factor: factor.into(), divisor: divisor.into() })
+        }
+        "steps" => {
+            let (_, pivot, steps): (String, i64, Vec<StepWords>) = plan.extract()?;
+            let steps =
+                steps.into_iter().map(|(kind, least, most, text)| step(&kind, least, most, text)).collect::<PyResult<_>>()?;
+            Ok(written::Form::Steps { pivot, steps })
+        }
+        other => Err(unknown(other)),
+    }
+}
+
+type StepWords = (String, usize, usize, String);
+
+fn step(kind: &str, least: usize, most: usize, text: String) -> PyResult<Step> {
+    let number = |field| Ok(Step::Number { field, least, most });
+    match kind {
+        "literal" => Ok(Step::Literal(text.into_bytes())),
+        "year" => number(Field::Year),
+        "short year" => number(Field::ShortYear),
+        "month" => number(Field::Month),
+        "day" => number(Field::Day),
+        "hour" => number(Field::Hour),
+        "clock hour" => number(Field::ClockHour),
+        "minute" => number(Field::Minute),
+        "second" => number(Field::Second),
+        "fraction" => Ok(Step::Fraction { digits: most }),
+        "month name" => Ok(Step::Month { size: most }),
+        "weekday" => Ok(Step::Weekday { size: most }),
+        "half" => Ok(Step::Half),
+        "zone" => Ok(Step::Zone),
+        "offset" => Ok(Step::Offset { z: text.starts_with('X'), colon: text.len() == 3, minutes: text.len() > 1 }),
+        other => Err(unknown(other)),
+    }
 }
 
 fn unknown(word: &str) -> PyErr {

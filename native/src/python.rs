@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::columns::Column;
 use crate::rows::Batches;
-use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, plan, protobuf, Panicked};
+use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, plan, protobuf, written, Panicked};
 
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 11;
+const INTERFACE: u32 = 12;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
@@ -95,6 +95,31 @@ fn protobuf_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc
     Ok(decoding(protobuf::decoder::Decoder::new(columns, root, whole, context, head)))
 }
 
+/// The declared forms of a column's times (written.rs).
+#[pyclass(module = "kafka2hive_native")]
+struct Times {
+    /// None after a panic.
+    inner: Option<written::Times>,
+}
+
+#[pymethods]
+impl Times {
+    /// `forms`: in the order in which they are tried, as the words of plan.rs.
+    #[new]
+    fn new(forms: Types<'_>) -> PyResult<Self> {
+        let forms = forms.iter().map(plan::time_form).collect::<PyResult<_>>()?;
+        Ok(Times { inner: Some(written::Times::new(forms)) })
+    }
+
+    /// Reads an Arrow array of texts. Returns for each its microseconds since 1970 as int64, and a byte that says what they are.
+    fn read<'py>(&mut self, texts: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let (micros, marks) =
+            arrow::with_messages(texts, |offsets, data| guarded(&mut self.inner, |times| times.read(offsets, data)))??;
+        let bytes: Vec<u8> = micros.into_iter().flat_map(i64::to_ne_bytes).collect();
+        Ok((PyBytes::new(texts.py(), &bytes), PyBytes::new(texts.py(), &marks)))
+    }
+}
+
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
 /// Returns the values and times of Kafka's messages (messages.rs), as capsules of Arrow arrays.
@@ -145,5 +170,6 @@ fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(avro_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(protobuf_decoder, module)?)?;
     module.add_class::<BatchDecoder>()?;
+    module.add_class::<Times>()?;
     fetch::python::add_to(module)
 }

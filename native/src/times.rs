@@ -101,21 +101,25 @@ fn two_digits(digits: [u8; 2], most: i64) -> Parsed<i64> {
 fn day(text: &[u8; 10]) -> Parsed<i32> {
     let [a, b, c, d, b'-', e, f, b'-', g, h] = *text else { return Err(Doubt) };
     let year = two_digits([a, b], 99)? * 100 + two_digits([c, d], 99)?;
-    let (month, day) = (two_digits([e, f], 12)?, two_digits([g, h], 31)?);
+    days(year, two_digits([e, f], 12)?, two_digits([g, h], 31)?).ok_or(Doubt)
+}
+
+/// Returns the days since 1970 of a day in the years 1 to 9999; None if there is no such day.
+pub(crate) fn days(year: i64, month: i64, day: i64) -> Option<i32> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
-        0 => return Err(Doubt),
         2 => 28 + i64::from(leap),
         4 | 6 | 9 | 11 => 30,
-        _ => 31,
+        1..=12 => 31,
+        _ => return None,
     };
-    if year == 0 || day == 0 || day > days {
-        return Err(Doubt);
+    if !(1..=9999).contains(&year) || !(1..=days).contains(&day) {
+        return None;
     }
     // days of the proleptic Gregorian calendar, in years that begin with March
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Ok((365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468) as i32)
+    Some((365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468) as i32)
 }
 
 #[cfg(test)]

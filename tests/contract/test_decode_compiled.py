@@ -22,7 +22,7 @@ from tests.fuzz.mutate import SPECIAL, damaged
 from tests.harness.compiled_library import needs_compiled
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
-OFFERED_AT = 11
+OFFERED_AT = 12
 OFFERED = """\
 AvroDecoder (types, words, head, utc)
 Batch
@@ -65,6 +65,8 @@ Records.slice ($self, start, end)
 Records.timestamps ($self, positions=None)
 Records.values ($self, positions=None)
 Records.values_and_timestamps ($self)
+Times (forms)
+Times.read ($self, texts)
 avro_rows (batch, start, enough)
 may_hold_schema (values)
 values_and_times (list, value, time, bytes)

@@ -67,6 +67,10 @@ class NumberMarks:
     decimal: Annotated[str, Key("Character before the fraction: `.` or `,`.", written="character")] = "."
 
 
+TimeOfDay = Literal["refuse", "drop", "midnight"]
+EpochNumber = Literal["whole", "decimal"]
+
+
 @dataclass(frozen=True, slots=True)
 class Leeway:
     """Values that a column accepts in addition to those of its type (docs/decoding.md); values that change are counted.
@@ -85,6 +89,11 @@ class Leeway:
     - `numbers`: the marks of numbers in strings; None: strings are no such numbers.
     - `non_finite`: what NaN and the infinities become: a dead letter, NULL, or the same value.
     - `beyond`: what a time outside the years 1 to 9999 becomes: a dead letter, NULL, or the nearest time within.
+    - `time_pattern`: the forms of a time's texts in the order in which they are tried, empty for ISO 8601; `pivot`: the first
+      year that two digits stand for.
+    - `time_of_day`: what becomes of a time of day that a column of dates cannot hold (`drop`), and the time of a day in a
+      column of timestamps (`midnight`).
+    - `epoch`: whether a number with a unit may have a fraction.
     """
 
     fraction: Fraction = "exact"
@@ -100,6 +109,10 @@ class Leeway:
     numbers: NumberMarks | None = None
     non_finite: NonFinite = "refuse"
     beyond: Beyond = "refuse"
+    time_pattern: tuple[str, ...] = ()
+    pivot: int | None = None
+    time_of_day: TimeOfDay = "refuse"
+    epoch: EpochNumber = "whole"
 
 
 STRICT = Leeway()
@@ -268,6 +281,40 @@ class ColumnKeys:
             more="Such values are counted.",
         ),
     ] = "refuse"
+    time_pattern: Annotated[
+        str | tuple[str, ...] | None,
+        Key(
+            "For a `timestamp` or a `date` in texts: their [pattern](decoding.md#patterns-of-times), or several in order; "
+            "`iso` is ISO 8601, `array` is Jackson's `[2024,1,31]`.",
+            written="pattern, or several",
+            otherwise="ISO 8601",
+            shortest=1,
+            example='["dd/MM/yyyy HH:mm", iso]',
+        ),
+    ] = None
+    pivot: Annotated[
+        int | None,
+        Key(
+            "For a `time_pattern` with `yy`: the first of the hundred years that two digits stand for.",
+            at_least=1,
+            at_most=9900,
+        ),
+    ] = None
+    time_of_day: Annotated[
+        TimeOfDay,
+        Key(
+            "`drop`: a `date` takes a text with a [time of day](decoding.md#leeway). `midnight`: a `timestamp` takes a day. "
+            "`refuse`: both are dead letters.",
+            more="Such values are counted.",
+        ),
+    ] = "refuse"
+    epoch: Annotated[
+        EpochNumber,
+        Key(
+            "For a column with `unit`: whether its numbers are whole, or [may have a fraction](decoding.md#leeway), such as "
+            "`1700000000.123`.",
+        ),
+    ] = "whole"
     default: Annotated[
         PropertyText | None,
         Key(

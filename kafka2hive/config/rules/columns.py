@@ -14,6 +14,7 @@ from kafka2hive.config.rules.table_options import (
     declared_columns,
     metadata_names,
 )
+from kafka2hive.config.rules.times import check_times
 from kafka2hive.config.yaml.problems import Path
 from kafka2hive.model.hive_types import has_parts
 from kafka2hive.model.literals import is_ordered, is_text, literal
@@ -75,6 +76,7 @@ def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None
         check.add((*path, "unit"), message)
     if column.leeway.fraction != "exact" and column.type.strip().lower() != "timestamp":
         check.add((*path, "fraction"), f"is used only with a timestamp; {column.name} is {column.type}")
+    check_times(check, path, column)
     if column.leeway.decimals != "text":
         _check_decimals(check, (*path, "decimals"), column)
     if column.leeway.unknown_enum != "refuse":

@@ -169,6 +169,12 @@ def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredC
             numbers=keys.numbers,
             non_finite=keys.non_finite or "null",
             beyond=keys.beyond or "null",
+            time_pattern=(keys.time_pattern,)
+            if isinstance(keys.time_pattern, str)
+            else keys.time_pattern or (),
+            pivot=keys.pivot,
+            time_of_day=keys.time_of_day,
+            epoch=keys.epoch,
         ),
         other_paths=other_paths,
         mask=mask_of(keys.mask),

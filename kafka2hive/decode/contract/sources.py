@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
@@ -15,6 +16,14 @@ class SchemaUnresolvable(ValueError):
     """No message of a schema can fill the columns. The text names a column and both types."""
 
 
+class Characters(Enum):
+    """The JSON values whose characters a decoder returns, for a column that reads them afterwards."""
+
+    TIMES = "strings and whole numbers"
+    TIMES_AND_ARRAYS = "the same, and arrays of whole numbers, without white space"
+    NUMBERS = "numbers"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a column's value is: the path `keys`, from the message's object inward.
@@ -23,7 +32,8 @@ class Source:
     says. `leeway`: what the map allows beyond the acceptance table. `form`: how the record's schema says that the value is
     written; it replaces the unit. `column` and `expects` are for the text of reasons: the
     column's name and what its values must be, if these differ from the decoder's schema; otherwise empty. `is_around`: the
-    path begins at the message's object, around the array whose elements are rows.
+    path begins at the message's object, around the array whose elements are rows. `characters`: the decoder of JSON returns
+    the value as it is written.
     """
 
     keys: tuple[str, ...]
@@ -33,6 +43,7 @@ class Source:
     column: str = ""
     expects: str = ""
     is_around: bool = False
+    characters: Characters | None = None
 
 
 def same_name_sources(names: Sequence[str]) -> list[Source]:

@@ -38,6 +38,8 @@ NON_FINITE = "non_finite"
 """NaN and infinities became NULL, or were kept."""
 BEYOND = "beyond"
 """Times outside the years 1 to 9999 became NULL, or the first or the last time."""
+TIME_OF_DAY = "time_of_day"
+"""Times lost their time of day in columns of dates, or days became their midnight in columns of timestamps."""
 
 UNAVAILABLE_VALUE = "unavailable"
 """Placeholders of values that the database did not log became NULL."""

@@ -7,16 +7,33 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
+import pyarrow as pa
+
 from kafka2hive.decode.contract.forms import ElementTexts
-from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.contract.sources import Characters, Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.contract.spec import OTHER_JSON, Changes
-from kafka2hive.decode.values.json_values import Fraction, Members, WholeNumber
+from kafka2hive.decode.values.json_values import Fraction, Members, Take, WholeNumber, wrong_kind
 
 TEXT_HINT = "; the column's json: text takes any value as its text"
 """The end of the reason against another value than a string in a column of strings."""
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _JSON = json.JSONDecoder(parse_int=str, parse_float=str)
+
+
+def characters(wanted: Characters, dtype: pa.DataType) -> Take:
+    """Return the function that takes these values as they are written, an array without white space."""
+    kinds = (WholeNumber, Fraction) if wanted is Characters.NUMBERS else (str, WholeNumber)
+
+    def take(value: Any, path: str) -> str:
+        if type(value) in kinds:
+            return str(value)
+        is_array = wanted is Characters.TIMES_AND_ARRAYS and type(value) is list
+        if not is_array or any(type(element) is not WholeNumber for element in value):
+            raise wrong_kind(dtype, value, path)
+        return f"[{','.join(value)}]"
+
+    return take
 
 
 class JsonTexts:

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
+from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
+from kafka2hive.decode.values.declared_times import DeclaredTimes, has_declared_times
 from kafka2hive.decode.values.epochs import UNIT_HINT, finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, WholeNumber
 from kafka2hive.decode.values.scalars import epoch_number, standard_base64, taker
@@ -54,7 +56,7 @@ class TextColumn:
     in `csv.range`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what a column is read by, by keyword
         self,
         column: str,
         dtype: pa.DataType,
@@ -64,7 +66,9 @@ class TextColumn:
         leeway: Leeway = STRICT,
         changes: Changes | None = None,
         label: str | None = None,
+        library: Any = LIBRARY,
     ) -> None:
+        """`library`: the compiled library, which reads times in declared forms; None: they are read in Python."""
         if pa.types.is_nested(dtype):
             raise ValueError(f"column {label or column}: a text fills no {dtype}")
         self.dtype = dtype
@@ -76,12 +80,18 @@ class TextColumn:
         self._truncates = leeway.fraction == "truncate" and dtype == NAIVE
         self._take = text_taker(dtype, zone, unit, self._truncates)
         self._changes = changes or Changes()
+        self._times: DeclaredTimes | None = None
+        if has_declared_times(leeway):
+            self._times = DeclaredTimes(
+                dtype=dtype, zone=zone, unit=unit, leeway=leeway, changes=self._changes, library=library
+            )
+            self._take = self._times.take
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
         """Return the column, with null where a string is null or refused, and by position the reasons against refused strings."""
         if self.dtype == pa.string():
             return texts, {}
-        if self._truncates:
+        if self._truncates and self._times is None:
             if self._unit is None:
                 texts, finer = cut_to_micros(texts)
             else:
@@ -92,7 +102,7 @@ class TextColumn:
         return self._read(texts)
 
     def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
-        fast = self._fast(texts)
+        fast = self._fast(texts) if self._times is None else KernelColumn(*self._times.read(texts))
         column, doubtful = fast.column, fast.doubtful
         if texts.null_count:
             doubtful = doubtful & mask_of(texts.is_valid())
@@ -154,7 +164,8 @@ class TextColumn:
                 values.append(None)
                 reason = refusal.reason(self._column, self._label)
                 code = reason.code.removeprefix("json.")
-                hint = UNIT_HINT if code in ("date", "timestamp") and text.isdecimal() else ""
+                is_bare = self._times is None and code in ("date", "timestamp") and text.isdecimal()
+                hint = UNIT_HINT if is_bare else ""
                 refusals[place] = replace(reason, code=f"{self._family}.{code}", text=reason.text + hint)
         where = np.arange(len(texts))
         where[places] = len(texts) + np.arange(len(places))

@@ -12,6 +12,7 @@ from kafka2hive.schema_evolution.fields import WriterField
 from kafka2hive.service.draft.documents import DocumentShape, merge
 from kafka2hive.service.draft.loose_columns import TEXT_FORMS, loose_column, number_type
 from kafka2hive.service.draft.map_text import DraftColumn
+from kafka2hive.service.draft.times import time_column
 
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
 _FIELD = re.compile(r"[A-Za-z0-9_$]+")
@@ -87,6 +88,11 @@ class Columns:
         if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
             # Hive's structs cannot have such keys, but columns can read them
             yield from self._of_members(shape, keys)
+            return
+        is_named_time = _TIME_NAME.search(_plain(keys[-1])) is not None
+        if times := time_column(shape.forms, shape.kinds, path_text(keys), is_named_time):
+            self.notes.append(times.note)
+            yield DraftColumn(self._names.name(keys), times.type, keys, unit=times.unit, leeway=times.leeway)
             return
         if loose := loose_column(shape):
             self.notes += loose.notes(path_text(keys))

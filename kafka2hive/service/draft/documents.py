@@ -25,6 +25,7 @@ from kafka2hive.decode.values.scalars import taker
 from kafka2hive.model.text import counted
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Decoder
+from kafka2hive.service.draft.times import Form, forms_of
 
 _DAY, _TIME = taker(pa.date32(), "UTC"), taker(NAIVE, "UTC")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -111,11 +112,13 @@ class DocumentShape:
     finer (a timestamp with nanoseconds), object or array; and strings as quoted (a whole number), empty, nan (no finite number),
     far (an infinite time), comma (`1.234,5`), grouped (`1,234.5`) or word (for a boolean).
     `low` and `high` are the bounds of the whole numbers, `thousands` is true if all of these are multiples of 1000. `members`
-    has the shape of each key of the objects, `elements` that of the elements of all arrays.
+    has the shape of each key of the objects, `elements` that of the elements of all arrays. `forms` counts the values
+    by the forms of times that they have.
     """
 
     nulls: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    forms: Counter[Form] = field(default_factory=Counter)
     low: int = 0
     high: int = 0
     thousands: bool = True
@@ -144,6 +147,7 @@ class DocumentShape:
             for inner in value:
                 self.elements.add(inner)
         self.kinds[kind] += 1
+        self.forms.update(forms_of(value))
 
 
 def _kind(value: Any) -> str:
@@ -192,6 +196,7 @@ def merge(shapes: Iterable[DocumentShape]) -> DocumentShape:
         total.thousands = total.thousands and shape.thousands
         total.nulls += shape.nulls
         total.kinds += shape.kinds
+        total.forms += shape.forms
         elements = [s for s in (total.elements, shape.elements) if s is not None]
         total.elements = merge(elements) if elements else None
         for key, member in shape.members.items():

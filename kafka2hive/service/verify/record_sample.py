@@ -56,7 +56,7 @@ class RecordSample:
         heads = rows.column(_HEAD).to_pylist() if _HEAD in rows.schema.names else [None] * len(values)
         for at, head, value in zip(places, heads, values, strict=True):
             message = whole_message(self.framing, head, value or b"")
-            key = self.judge.records.key(message)
+            key = self.judge.key(message)
             count = self._counts.get(key, 0) if key is not None else OF_EACH_SCHEMA
             if key is not None and count < OF_EACH_SCHEMA and (count or len(self._counts) < MOST_SCHEMAS):
                 self._counts[key] = count + 1

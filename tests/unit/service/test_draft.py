@@ -373,6 +373,75 @@ def test_numbers_in_quotes_and_empty_strings_among_other_values_get_their_key(
     assert ("among other values" in text) is (column.startswith("{") and "json" not in column)
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "column", "told"),
+    [
+        (
+            "v",
+            ["31/01/2024 12:30", "01/02/2024 08:00"],
+            '{type: timestamp, time_pattern: "dd/MM/yyyy HH:mm"}',
+            "in the pattern dd/MM",
+        ),
+        ("v", ["01/02/2024 12:30"], "string", "fit several patterns (dd/MM/yyyy HH:mm or MM/dd/yyyy HH:mm)"),
+        (
+            "v",
+            ["Wed, 31 Jan 2024 12:30:15 GMT", "31 Jan 2024 12:30 +0100"],
+            None,
+            "in the pattern [EEE, ]d MMM",
+        ),
+        (
+            "v",
+            ["31/Jan/2024:12:30:15 +0100", ""],
+            '{type: timestamp, time_pattern: "dd/MMM/yyyy:HH:mm:ss Z", empty: null}',
+            "dd/MMM",
+        ),
+        (
+            "v",
+            [20240131123015, "20240131123016"],
+            '{type: timestamp, time_pattern: "yyyyMMddHHmmss"}',
+            "yyyyMMddHHmmss",
+        ),
+        ("v", [20240131], "bigint", ""),
+        ("day_date", [20240131, "20240229"], '{type: date, time_pattern: "yyyyMMdd"}', "yyyyMMdd"),
+        ("day_date", [20240131, 20240230], "bigint", ""),
+        (
+            "v",
+            [[2024, 1, 31, 12, 30, 15], [2024, 2, 1]],
+            "{type: timestamp, time_pattern: array, time_of_day: midnight}",
+            "arrays",
+        ),
+        ("v", [[2024, 1, 31]], "{type: date, time_pattern: array}", "arrays of the parts of a date"),
+        ("v", [[2024, 1, 31], [2024, 13, 1]], '"array<bigint>"', ""),
+        (
+            "made_at",
+            [1700000000.5, 1700000001],
+            "{type: timestamp, unit: s, epoch: decimal}",
+            "with a fraction",
+        ),
+        ("v", [1700000000.5, 1700000001], "double", ""),
+        (
+            "made_at",
+            [1700000000.1234567, ""],
+            "{type: timestamp, unit: s, epoch: decimal, fraction: truncate, empty: null}",
+            "",
+        ),
+        (
+            "v",
+            ["2024-01-31", "2024-01-31T12:30"],
+            "{type: timestamp, time_of_day: midnight}",
+            "has days (4) among times",
+        ),
+    ],
+)
+def test_times_in_other_forms_get_their_pattern(
+    key: str, values: list[Any], column: str | None, told: str
+) -> None:
+    text, service = _drafted(*[{"id": n, key: value} for n, value in enumerate(values * 4)])
+    assert told in text and f"{4 * len(values)} decode" in text, text
+    assert column is None or f"      {key}: {column}" in text, text
+    assert column != "string" or service.tables[0].columns[1].leeway.time_pattern == ()
+
+
 def test_a_column_of_strings_in_hive_takes_other_values_as_texts() -> None:
     record = b'{"id":1,"props":{"x":1},"name":"a","day":"2026-11-18","made":1732000000000}'
     table = _in_hive("id bigint; props string; name string; day string; made string")

@@ -35,6 +35,7 @@ WORDS = {
     "numbers": "numbers with marks in strings (numbers)",
     "non_finite": "NaN or infinities (non_finite)",
     "beyond": "times outside the years 1 to 9999 (beyond)",
+    "time_of_day": "times without their time of day, or days as their midnight (time_of_day)",
     "unavailable": "not logged by the database, so NULL and named in __unavailable",
     "fraction": "times cut to microseconds (fraction: truncate)",
 }

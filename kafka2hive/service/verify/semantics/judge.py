@@ -2,7 +2,8 @@
 
 The deep audit decodes records with the same decoder as a run, so a wrong unit or scale is the same mistake on both sides.
 This package shares no code with the decoders: it reads some records of each schema, and says which times, decimals, integers
-and UUIDs their rows must have. It does not judge values within arrays, maps and structs.
+and UUIDs their rows must have, and which times the map's own patterns make of texts in JSON without a schema. It does not
+judge values within arrays, maps and structs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +13,14 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from kafka2hive.config.keys import ChangeLog, TableSettings
-from kafka2hive.config.keys.columns import RecordPart
+from kafka2hive.config.keys.columns import Column, RecordPart
 from kafka2hive.config.keys.source import change_log_of, flat_rows
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.service.verify.semantics.framing import FramedRecords, SchemaById
 from kafka2hive.service.verify.semantics.json import JsonRecords
 from kafka2hive.service.verify.semantics.masks import is_judged, masked
+from kafka2hive.service.verify.semantics.texts import TextTimes
 from kafka2hive.service.verify.semantics.values import ColumnKind, JudgedColumn, RecordValue, expected
 
 _JSON = ("json", "json_schema")
@@ -58,6 +60,26 @@ class SchemaJudge:
             self.records, is_judged = FramedRecords(table.format, table.wire_format, schemas), True
         is_judged = is_judged and not (table.sql or table.may_hold_several or log is ChangeLog.MAXWELL)
         self.columns = tuple(self._judged_columns(table)) if is_judged else ()
+        self._texts: dict[str, TextTimes] = {}
+        is_plain = table.format == "json" and (table.compression, table.encoding) == ("none", "utf-8")
+        if is_judged and is_plain and log is None and not self._any_case:
+            texts = [column for column in table.columns if _has_own_forms(column)]
+            kinds = {column.name: parse_hive_type(column.type) for column in texts}
+            self._texts = {c.name: TextTimes(c, self._zone, pa.types.is_date(kinds[c.name])) for c in texts}
+            others = {column.name for column in self.columns}
+            self.columns += tuple(
+                JudgedColumn(
+                    name=name,
+                    type=dtype,
+                    kind=_MOMENT_KINDS[pa.types.is_date(dtype)],
+                    paths=(),
+                    unit=None,
+                    truncates=False,
+                    may_be_beyond=False,
+                )
+                for name, dtype in kinds.items()
+                if name not in others
+            )
 
     def _judged_columns(self, table: TableSettings) -> Iterator[JudgedColumn]:
         is_json = table.format in _JSON
@@ -87,12 +109,20 @@ class SchemaJudge:
                     may_be_beyond=column.leeway.beyond != "refuse",
                 )
 
+    def key(self, message: bytes) -> bytes | None:
+        """Return what tells apart the schemas of records; empty for a record without one, None if it is not judged."""
+        key = self.records.key(message)
+        return b"" if key is None and self._texts else key
+
     def expected(self, message: bytes) -> dict[str, Any] | None:
         """Return by column what the row of a message must have, a text if it must have no row.
 
         Columns of which nothing is known are missing. None if the message cannot be read by its schema.
         """
         try:
+            if self._texts and self.records.key(message) is None:
+                texts = ((name, times.expected(message)) for name, times in self._texts.items())
+                return {name: value for name, value in texts if value is not None}
             record = self.records.read(message)
             if self._has_envelope:
                 operation = record.members().get("op")
@@ -131,6 +161,15 @@ def contradiction(expected: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         if row.get(name) is not None and value != row[name]:
             return f"column {name} is {row[name]}, the record's schema makes it {value}"
     return ""
+
+
+_MOMENT_KINDS: tuple[ColumnKind, ColumnKind] = ("timestamp", "date")
+
+
+def _has_own_forms(column: Column) -> bool:
+    leeway = column.leeway
+    is_own = bool(leeway.time_pattern) or leeway.time_of_day != "refuse" or leeway.epoch != "whole"
+    return is_own and column.part is RecordPart.VALUE
 
 
 def _kind(dtype: pa.DataType) -> ColumnKind | None:

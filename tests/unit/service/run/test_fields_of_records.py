@@ -27,6 +27,7 @@ from kafka2hive.decode.contract.spec import (
     NUMBERS,
     OTHER_JSON,
     QUOTED,
+    TIME_OF_DAY,
     UNAVAILABLE_VALUE,
     UNKNOWN_ENUM,
     WHOLE,
@@ -559,7 +560,7 @@ def test_marks_of_a_change_log_are_counted_and_those_after_which_rows_are_gone_a
 
 def test_every_kind_that_decoders_count_has_its_words() -> None:
     forms = {BEYOND, BOOLEANS, EMPTY, NON_FINITE, NUMBERS, OTHER_JSON, QUOTED, WHOLE}
-    assert WORDS.keys() == forms | {DEFAULT, FRACTION, UNAVAILABLE_VALUE, UNKNOWN_ENUM}
+    assert WORDS.keys() == forms | {DEFAULT, FRACTION, TIME_OF_DAY, UNAVAILABLE_VALUE, UNKNOWN_ENUM}
 
 
 def test_no_field_lacks_a_column_if_a_column_takes_the_whole_message() -> None:
