@@ -52,6 +52,8 @@ def remedy_of(source: str, table: str) -> str:
         "decoder": "install kafka2hive-native in the version of kafka2hive on all workers",
         "changed": "correct the producer, or the column in the map;"
         f" `kafka2hive preview --table {table} -c MAP` shows what the map makes of the newest records",
+        "rules": "correct the producer, or the rule in the map;"
+        f" `kafka2hive dead-letters show --table {table} -c MAP` shows the letters",
         "certificates": f"`kafka2hive doctor -c MAP` tries the rights and quotas of the directories of {table}",
         "compaction": f"the run tries again; `kafka2hive compact --plan --table {table} -c MAP` shows what waits",
         "retention": f"`kafka2hive retain --plan --table {table} -c MAP` shows what stays, and why",
