@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.columns import MetadataColumn, RecordPart
-from kafka2hive.config.keys.source import BEFORE, keeps_before
+from kafka2hive.config.keys.source import BEFORE, array_path, keeps_before
 from kafka2hive.config.rules.bucket import NoSuchField, event_field
 from kafka2hive.config.rules.table_options import (
     DeclaredColumn,
@@ -107,18 +107,21 @@ def _deciding_columns(check: TableCheck) -> Iterator[tuple[str, str]]:
 def _check_other_columns(
     check: TableCheck, path: Path, column: DeclaredColumn, columns: Sequence[DeclaredColumn]
 ) -> None:
-    """Check that no column without a mask takes the same value, or an object around it."""
-    plain = [other for other in columns if other.mask is None and other.part is column.part]
+    """Check that no column without a mask takes the same value, or an object or array around it."""
+    of_value = (RecordPart.VALUE, RecordPart.MESSAGE)
+    parts = of_value if column.part in of_value else (column.part,)
+    plain = [other for other in columns if other.mask is None and other.part in parts]
     for other in plain if check.table.format != "csv" or column.part is not RecordPart.VALUE else ():
-        if any(mine[: len(its)] == its for mine in _paths(column) for its in _paths(other)):
+        if any(mine[: len(its)] == its for mine in _paths(check, column) for its in _paths(check, other)):
             check.add(
                 path, f"column {other.name} has no mask, and would hold the plain value of {column.name}"
             )
 
 
-def _paths(column: DeclaredColumn) -> list[tuple[str, ...]]:
-    """Return the paths to a column's value; none if one is malformed, which another rule reports."""
+def _paths(check: TableCheck, column: DeclaredColumn) -> list[tuple[str, ...]]:
+    """Return the paths to a column's value, from the message on; none if one is malformed, which another rule reports."""
     try:
-        return [column.keys, *column.full_leeway.others]
+        before = array_path(check.table.rows) if column.part is RecordPart.VALUE else ()
+        return [(*before, *keys) for keys in (column.keys, *column.full_leeway.others)]
     except ValueError:
         return []

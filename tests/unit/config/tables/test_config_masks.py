@@ -74,6 +74,12 @@ REFUSED = [
     ),
     (
         LETTERS,
+        "    rows: {array: $.a.b}\n    columns: {mail: {type: string, mask: hash},"
+        " a: {type: string, message: $.a, json: text}}\n",
+        "column a has no mask, and would hold the plain value of mail",
+    ),
+    (
+        LETTERS,
         "    columns: {u: 'struct<mail:string>', mail: {type: string, from: [$.mail, $.u.mail], mask: hash}}\n",
         "column u has no mask, and would hold the plain value of mail",
     ),
@@ -130,3 +136,9 @@ def test_a_column_with_the_whole_value_would_hold_the_plain_value() -> None:
     lines = MASKED.replace("id: bigint", "all: {type: string, json: text, from: $}")
     (problem,) = problems_of(HEAD + LETTERS + FILMS + lines)
     assert "column all has no mask, and would hold the plain value of mail" in problem
+
+
+def test_a_masked_column_of_an_element_may_have_the_path_of_one_around_the_array() -> None:
+    columns = "{mail: {type: string, mask: drop}, of: {type: string, message: $.mail}}"
+    table = loaded(f"    rows: {{array: $.b}}\n    columns: {columns}\n", LETTERS).tables[0]
+    assert [column.mask is None for column in table.columns] == [False, True]
