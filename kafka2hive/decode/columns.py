@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.forms import Mismatch, note
 from kafka2hive.decode.contract.sources import Characters, Source, labels, names_in_table

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import STRICT, Leeway
+from kafka2hive.config.keys.leeway import STRICT, Leeway
 
 
 class No(Exception):

@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import inf, nan
 from typing import Any
 
-from kafka2hive.config.keys.columns import PLAIN_WORDS, BooleanWords, Leeway, NumberMarks
+from kafka2hive.config.keys.leeway import PLAIN_WORDS, BooleanWords, Leeway, NumberMarks
 from tests.contract.decode_cases import (
     DATE,
     INEXACT,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import ChangeLog
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm

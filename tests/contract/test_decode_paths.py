@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.config.keys.columns import PLAIN_WORDS, Leeway, NumberMarks
+from kafka2hive.config.keys.leeway import PLAIN_WORDS, Leeway, NumberMarks
 from kafka2hive.decode.contract.sources import Source, lower_case_spelling
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type

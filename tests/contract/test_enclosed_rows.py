@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.compiled import NativeJsonReader

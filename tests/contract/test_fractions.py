@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import ChangeLog
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.columns import with_leeway
 from kafka2hive.decode.contract.sources import Source

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.columns import PLAIN_WORDS, Leeway, NumberMarks
+from kafka2hive.config.keys.leeway import PLAIN_WORDS, Leeway, NumberMarks
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.compiled import NativeJsonReader

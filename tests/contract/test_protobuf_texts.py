@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.schemas.protobuf import OWN, descriptors

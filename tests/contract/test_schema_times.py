@@ -8,7 +8,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.columns import Column, Leeway
+from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.model.wall_clock import NAIVE

@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.columns import with_defaults, with_leeway, with_several_paths
 from kafka2hive.decode.contract.sources import Source

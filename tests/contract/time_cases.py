@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.model.wall_clock import NAIVE
 from tests.contract.decode_cases import DATE, INEXACT, RANGE, TIME, TYPE
 

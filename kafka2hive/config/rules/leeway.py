@@ -1,6 +1,7 @@
 """The rules of the keys by which a column takes JSON values in other forms than its type's."""
 
-from kafka2hive.config.keys.columns import BooleanWords, NumberMarks, RecordPart
+from kafka2hive.config.keys.columns import RecordPart
+from kafka2hive.config.keys.leeway import BooleanWords, NumberMarks
 from kafka2hive.config.keys.source import ChangeLog, change_log_of
 from kafka2hive.config.rules.table_options import DeclaredColumn, TableCheck
 from kafka2hive.config.yaml.problems import Path

@@ -1,6 +1,7 @@
 """The rules of a table's source and of CSV."""
 
-from kafka2hive.config.keys.columns import STRICT, MetadataColumn, RecordPart
+from kafka2hive.config.keys.columns import MetadataColumn, RecordPart
+from kafka2hive.config.keys.leeway import STRICT
 from kafka2hive.config.keys.source import (
     BEFORE,
     ChangeLog,

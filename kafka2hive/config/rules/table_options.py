@@ -8,17 +8,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from kafka2hive.config.file_formats import with_codec
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
 from kafka2hive.config.keys.column_rules import NO_RULES, ColumnRules
-from kafka2hive.config.keys.columns import (
-    PLAIN_WORDS,
-    STRICT,
-    BooleanWords,
-    ColumnKeys,
-    Leeway,
-    MetadataColumn,
-    RecordPart,
-)
+from kafka2hive.config.keys.columns import ColumnKeys, MetadataColumn, RecordPart
 from kafka2hive.config.keys.declaration import UNSET, declared_keys
 from kafka2hive.config.keys.json_path import parse_json_path
+from kafka2hive.config.keys.leeway import PLAIN_WORDS, STRICT, BooleanWords, Leeway
 from kafka2hive.config.keys.masks import Mask, mask_of
 from kafka2hive.config.keys.source import (
     BEFORE,

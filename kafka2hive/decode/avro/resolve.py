@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import STRICT, OtherJson
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.keys.leeway import STRICT, OtherJson
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.texts import AvroForms
 from kafka2hive.decode.contract.sources import (

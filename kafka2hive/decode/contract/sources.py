@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.decode.contract.forms import Form
 
 Spelling = Callable[[str], str]

@@ -7,7 +7,7 @@ of these classes.
 
 from dataclasses import dataclass
 
-from kafka2hive.config.keys.columns import UnknownEnum
+from kafka2hive.config.keys.leeway import UnknownEnum
 
 
 @dataclass(frozen=True, slots=True)

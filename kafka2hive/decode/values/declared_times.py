@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import STRICT, Leeway
+from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.spec import FRACTION, TIME_OF_DAY, Changes
 from kafka2hive.decode.values.batch import Mask, mask_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import Beyond
+from kafka2hive.config.keys.leeway import Beyond
 from kafka2hive.decode.contract.spec import BEYOND, Changes
 from kafka2hive.decode.values.json_values import LONGEST_BIGINT, Take, ValueRefusal, WholeNumber
 from kafka2hive.decode.values.scalars import taker

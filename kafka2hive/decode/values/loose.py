@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import BooleanWords, Leeway, NonFinite, NumberMarks
+from kafka2hive.config.keys.leeway import BooleanWords, Leeway, NonFinite, NumberMarks
 from kafka2hive.decode.contract.forms import Form, Mismatch, Unscaled
 from kafka2hive.decode.contract.spec import BOOLEANS, EMPTY, NON_FINITE, NUMBERS, QUOTED, WHOLE, Changes
 from kafka2hive.decode.values.far_times import INFINITY, far_times

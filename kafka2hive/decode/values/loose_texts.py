@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.decode.contract.spec import BOOLEANS, NUMBERS, QUOTED, Changes
 from kafka2hive.decode.values.batch import mask_of
 from kafka2hive.decode.values.json_values import ValueRefusal

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.keys.columns import STRICT, Leeway
+from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of

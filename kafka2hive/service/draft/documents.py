@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import PLAIN_WORDS
+from kafka2hive.config.keys.leeway import PLAIN_WORDS
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.framing.foreign_forms import foreign_form
 from kafka2hive.decode.rows.json import split_arrays, split_lines

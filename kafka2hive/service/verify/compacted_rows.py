@@ -17,6 +17,7 @@ from kafka2hive.model.offsets import OffsetRange, merge_ranges
 from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
+from kafka2hive.service.verify.line_forms import LineForms
 from kafka2hive.service.verify.result import AuditResult, Finding
 from kafka2hive.service.verify.row_comparison import (
     Mask,
@@ -37,7 +38,6 @@ from kafka2hive.service.verify.rows import (
     SparseSpan,
 )
 from kafka2hive.service.verify.units import Unit
-from kafka2hive.service.verify.written_lines import WrittenLines
 
 Read = Callable[[DataFile], bytes | None]
 """Returns a file's bytes, None if it does not exist."""
@@ -69,7 +69,7 @@ class CompactedRows:
         whole = _only(rows.rows.whole(), ~np.isin(rows.all_places, letters))
         self.expected.add(whole.places, whole.hashes, whole.buckets)
 
-    def add_other_rows(self, unit: Unit, contents: Sequence[bytes | None], lines: WrittenLines) -> None:
+    def add_other_rows(self, unit: Unit, contents: Sequence[bytes | None], lines: LineForms) -> None:
         """Add the rows of a task's other files in this partition, as those of replayed letters, which came after the move."""
         for file, data in zip(unit.files, contents, strict=True):
             if data is not None and self.has(file) and file.final not in self.sources:
@@ -81,7 +81,7 @@ class CompactedRows:
         """Return whether the file has rows of this partition."""
         return file.kind is FileKind.DATA and file.hive_partition.path == self.home.path
 
-    def load(self, read: Read, lines: WrittenLines, note: Callable[[FileReader, DataFile], None]) -> bool:
+    def load(self, read: Read, lines: LineForms, note: Callable[[FileReader, DataFile], None]) -> bool:
         """Read the compacted files. Return False if one is missing or unreadable, which is reported elsewhere.
 
         `note` gets each of them, and its reader.

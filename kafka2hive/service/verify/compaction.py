@@ -19,7 +19,7 @@ from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.storage.port import FileSystem, NotFound
 
 if TYPE_CHECKING:
-    from kafka2hive.service.verify.written_lines import WrittenLines
+    from kafka2hive.service.verify.line_forms import LineForms
 
 _CODE = "verify.compaction"
 _BATCH_ROWS = 32_768
@@ -73,10 +73,10 @@ def audit_units(
     `lost` has the paths of files that may be missing. If a source is among them, the unit cannot be compared, and only the
     compacted files' checksums and row counts are checked.
     """
-    from kafka2hive.service.verify.written_lines import written_lines  # slow: it loads pyarrow
+    from kafka2hive.service.verify.line_forms import line_forms  # slow: it loads pyarrow
 
     data = [file for snapshot in finals for file in snapshot.files]
-    lines = written_lines(finals, settings)
+    lines = line_forms(finals, settings)
     given_up = {loss.path for loss in finals[-1].losses if loss.remedy == ACCEPT_LOSS} if finals else set()
     findings = []
     for snapshot in finals:
@@ -148,7 +148,7 @@ def _difference(
     unit: CompactionUnit,
     sources: Sequence[DataFile],
     written: Sequence[DataFile],
-    lines: "WrittenLines",
+    lines: "LineForms",
 ) -> str | None:
     """Return how the rows of the written files differ from those of the sources, None if they are equal."""
     from kafka2hive.formats.files import UNREADABLE
@@ -166,7 +166,7 @@ def _difference(
     return None
 
 
-def _sum(files: FileSystem, data_files: Iterable[DataFile], lines: "WrittenLines") -> tuple[int, int]:
+def _sum(files: FileSystem, data_files: Iterable[DataFile], lines: "LineForms") -> tuple[int, int]:
     """Return the number of rows in the files, and the sum of their hashes."""
     import numpy as np
 

@@ -30,6 +30,7 @@ from kafka2hive.service.verify.compacted_rows import CompactedRows, compacted_pa
 from kafka2hive.service.verify.files import damage_of
 from kafka2hive.service.verify.history import replayed_paths
 from kafka2hive.service.verify.letters import accepted_letters
+from kafka2hive.service.verify.line_forms import line_forms
 from kafka2hive.service.verify.masks import columns_of_several_keys, mask_findings
 from kafka2hive.service.verify.placeholders import placeholder_findings
 from kafka2hive.service.verify.record_sample import RecordSample, table_of_values
@@ -70,7 +71,6 @@ from kafka2hive.service.verify.units import (
     units_of,
     without_refetched,
 )
-from kafka2hive.service.verify.written_lines import written_lines
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.run import COMMAND_STALL_SECONDS, dry_run, unowned_task
@@ -95,7 +95,7 @@ class KafkaAudit:
         self._table = settings.tables[table]
         self._advance = advance
         self._schema = schema_in_files(self._table)
-        self._lines = written_lines((), self._table)
+        self._lines = line_forms((), self._table)
         # several rows of one record would share a place, so such tables are compared as if their files had no offsets
         self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._judge = SchemaJudge(self._table, _schemas(self._table, settings, files), settings.mask_keys)
@@ -122,7 +122,7 @@ class KafkaAudit:
         `gone` has the early files that may be missing because their rows are in compacted files.
         """
         units, unassigned = units_of(finals)
-        self._lines = written_lines(finals, self._table)
+        self._lines = line_forms(finals, self._table)
         if self._by_bucket:
             self._partitions = compacted_partitions(
                 finals=finals, units=units, gone=gone, place=self._place, columns=self._columns_of

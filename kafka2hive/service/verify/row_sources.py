@@ -19,6 +19,7 @@ from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.formats.row_hash import comparable, row_hashes
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of
+from kafka2hive.service.verify.line_forms import LineForms
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.rows import (
     NO_FILE,
@@ -30,7 +31,6 @@ from kafka2hive.service.verify.rows import (
     RowHashes,
     Span,
 )
-from kafka2hive.service.verify.written_lines import WrittenLines
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import OpenSink, passing_sinks
@@ -91,7 +91,7 @@ def load(
     files: Sequence[DataFile],
     contents: Sequence[bytes | None],
     reduction: Reduction,
-    lines: WrittenLines | None = None,
+    lines: LineForms | None = None,
 ) -> LoadedRows:
     """Read the rows of `files`, of which `contents` has the bytes, or None for a missing file.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.columns import STRICT, Leeway, NumberMarks
+from kafka2hive.config.keys.leeway import STRICT, Leeway, NumberMarks
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.plugins import Decoder

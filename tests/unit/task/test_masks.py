@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSettings
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.config.keys.masks import LetterPayload, Mask
 from kafka2hive.config.mask_keys import fingerprint_of
 from kafka2hive.model.files import DataFile, FileKind

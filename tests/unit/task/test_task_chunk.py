@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Message
 
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, WriterOptions
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.config.keys import Column, RecordPart
-from kafka2hive.config.keys.columns import PLAIN_WORDS, BooleanWords, NumberMarks
+from kafka2hive.config.keys.leeway import PLAIN_WORDS, BooleanWords, NumberMarks
 from kafka2hive.config.keys.source import Tombstones
 from kafka2hive.config.load import load_text
 from tests.harness.map_text import FILMS, HEAD, films, problems_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 T = "type: timestamp"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.keys import Column
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.contract.spec import (

@@ -11,9 +11,9 @@ from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.service.verify.compacted_rows import CompactedRows
+from kafka2hive.service.verify.line_forms import LineForms
 from kafka2hive.service.verify.row_sources import Reduction, RowsAside
 from kafka2hive.service.verify.rows import Paths, PlaceColumns, Span
-from kafka2hive.service.verify.written_lines import WrittenLines
 from tests.harness.task_files import offsets
 from tests.harness.values import data_file
 
@@ -50,7 +50,7 @@ def compared(
     pq.write_table(pa.Table.from_pylist(rows), sink)
     content = sink.getvalue().to_pybytes()
     noted: list[int] = []
-    lines = WrittenLines(PlainLines(pa.schema([]), WriterOptions()), {})
+    lines = LineForms(PlainLines(pa.schema([]), WriterOptions()), {})
     assert partition.load(lambda file: content, lines, lambda reader, file: noted.append(reader.rows))
     assert noted == [len(rows)]
     return [(finding.code, finding.where) for finding in partition.compare().findings]

@@ -19,7 +19,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.verify.hive_reading import HiveReading
-from kafka2hive.service.verify.written_lines import written_lines
+from kafka2hive.service.verify.line_forms import line_forms
 from kafka2hive.service.wiring import wire
 from tests.harness.values import data_file, snapshot
 
@@ -174,10 +174,10 @@ def test_lines_without_compression_are_read_as_the_ledger_says_that_they_were_wr
 ) -> None:
     wiring = wire(load_text(MAP.replace("FOLDER", str(tmp_path)), "m", {}))
     (rule,) = wiring.map.tables
-    lines = written_lines(finals, rule.settings(rule.columns))
+    lines = line_forms(finals, rule.settings(rule.columns))
     delimiters = [lines.of(snapshot.files[0].final).options.text.delimiter for snapshot in finals]
     assert delimiters == [",", ",", ";", ";"]
     of_json = history((replace(SPEC, format="json", text=TextOptions()), "1"))
-    lines = written_lines(of_json, rule.settings(rule.columns))
+    lines = line_forms(of_json, rule.settings(rule.columns))
     assert lines.of(of_json[0].files[0].final).options.format == "json"
     assert lines.of("file:///t/unknown.text.final").options.format == "text"

@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.config.keys.columns import Column, Leeway
+from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.config.keys.source import ChangeLogKeys, DebeziumKeys
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.plugins import Reason

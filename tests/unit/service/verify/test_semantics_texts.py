@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.columns import Column, Leeway
+from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.service.verify.semantics.judge import SchemaJudge, contradiction
 from tests.contract.decode_cases import Dead
 from tests.contract.time_cases import CASES, IDS, Case

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from kafka2hive.config.keys import Column, TableSettings
-from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.keys.leeway import Leeway
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan

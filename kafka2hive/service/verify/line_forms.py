@@ -12,7 +12,7 @@ from kafka2hive.task.rows import schema_in_files
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenLines:
+class LineForms:
     """The form of the map's files, and of `earlier` files by path, where the ledger says that it was another one."""
 
     of_map: PlainLines
@@ -22,7 +22,7 @@ class WrittenLines:
         return self.earlier.get(path, self.of_map)
 
 
-def written_lines(finals: Sequence[Snapshot], settings: TableSettings) -> WrittenLines:
+def line_forms(finals: Sequence[Snapshot], settings: TableSettings) -> LineForms:
     """Return the forms of a table's files, from what each snapshot says of the table that Hive had then."""
     of_map = PlainLines(schema_in_files(settings), settings.writer)
     earlier = {}
@@ -35,4 +35,4 @@ def written_lines(finals: Sequence[Snapshot], settings: TableSettings) -> Writte
             if (format, options.text) != (settings.writer.format, settings.writer.text):
                 form = replace(of_map, options=options)
                 earlier.update({file.final: form for file in snapshot.files})
-    return WrittenLines(of_map, earlier)
+    return LineForms(of_map, earlier)
