@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs/common-topics.md").read_text()
 
 @dataclass(frozen=True)
 class Example:
-    """A section of the page: the records, the table's entry, and the header and rows of the table or view that it shows."""
+    """A section of the page: the records, the table's entry, and what the table or the view holds; codes of dead letters."""
 
     title: str
     records: list[bytes]
@@ -31,6 +31,7 @@ class Example:
     shown: str
     header: list[str]
     rows: list[list[str]]
+    letters: list[str]
 
 
 def example(section: str) -> Example:
@@ -43,7 +44,16 @@ def example(section: str) -> Example:
     texts = [line.replace("\\n", "\n") for line in records.splitlines()]
     values = [text.encode(entry.get("encoding", "utf-8")) for text in texts]
     values = [gzip.compress(value) for value in values] if "compression" in entry else values
-    return Example(title, values, entry, view[1] if view else entry["table"], header, rows)
+    (letters, *_) = [*re.findall(r"^The other records are dead letters: (.*)\.$", section, re.MULTILINE), ""]
+    return Example(
+        title,
+        values,
+        entry,
+        view[1] if view else entry["table"],
+        header,
+        rows,
+        re.findall(r"`(.*?)`", letters),
+    )
 
 
 EXAMPLES = [example(section) for section in PAGE.split("\n## ")[1:]]
@@ -92,5 +102,7 @@ def test_each_example_of_the_page_is_what_hive_shows(
         rows = hive.query(f"select {columns} from {name}")
         found[one.title] = sorted([shown(cell) for cell in row] for row in rows)
     assert found == {one.title: sorted(one.rows) for one in EXAMPLES}
+    dead = f"select reason from {hive_database}.{hive_database}_dead_letters order by reason"
+    assert hive.query(dead) == [(code,) for one in EXAMPLES for code in sorted(one.letters)]
     verified = command("verify", config, "--deep", "--json")
     assert verified.code == 0, verified.out
