@@ -39,6 +39,8 @@ def check_leeway(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
     for key, is_given, fits, wanted in keys:
         if is_given:
             _check_json(check, (*path, key), column, fits=fits, wanted=wanted)
+    if leeway.beyond != "refuse" and leeway.fraction == "truncate":
+        check.add((*path, "beyond"), "cannot be used with fraction: truncate")
     if leeway.booleans is not None and check.table.format == "csv" and check.table.csv.booleans == "digits":
         check.add((*path, "booleans"), "csv has booleans: digits for all columns: keep one of them")
     if leeway.booleans is not None:

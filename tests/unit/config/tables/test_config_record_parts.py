@@ -168,6 +168,11 @@ def test_values_may_have_forms_that_people_write() -> None:
         ("{type: 'decimal(9,2)', non_finite: null}", "non_finite", "is used only with a double or a float"),
         ("{type: bigint, beyond: clamp}", "beyond", "is used only with a timestamp or a date"),
         ("{type: date, beyond: keep}", "beyond", "expected refuse, null or clamp"),
+        (
+            "{type: timestamp, beyond: clamp, fraction: truncate}",
+            "beyond",
+            "cannot be used with fraction: truncate",
+        ),
     ],
 )
 def test_forms_that_a_column_cannot_use_are_refused_in_their_line(
