@@ -243,6 +243,7 @@ def _eventful(minutes: Minutes) -> ServiceMetrics:
         exporter.observe_outage("kafka", away=True)
         exporter.observe_unmapped(TABLE, 2)
         exporter.observe_changed(TABLE, "fraction", 1)
+        exporter.observe_broken(TABLE, "id", rule="required", on_break="count", rows=1)
         exporter.observe_marks(TABLE, "watermark", 1)
         exporter.observe_refused_topics(1)
 
