@@ -174,8 +174,8 @@ class ColumnKeys:
     numbers: Annotated[
         NumberMarks | None,
         Key(
-            "For a number in JSON and CSV: the [marks](decoding.md#other-forms) of numbers in "
-            "strings, such as `1.234,56`.",
+            "For a number in JSON and CSV: the [marks](decoding.md#other-forms) `thousands` and `decimal` of "
+            "numbers in strings, such as `1.234,56`.",
             more="Such values are counted.",
             written="marks",
             example='{thousands: ".", decimal: ","}',
