@@ -88,7 +88,8 @@ message Row { google.protobuf.Timestamp at = 1; confluent.type.Decimal amount = 
 def protobuf_record(number: int, schema_id: int) -> bytes:
     """A message of one of two types; one of a time of day, which is no timestamp."""
     is_late = number % 3 == 2
-    amount = b"\x0a\x04" + (number * 10).to_bytes(4, "big") + b"\x18\x01"
+    unscaled = number * 10 + 10  # 0 would be the same at each scale
+    amount = b"\x0a\x04" + unscaled.to_bytes(4, "big") + b"\x18\x01"
     moment = b"\x08\x05" if is_late else SECONDS
     body = b"\x0a" + bytes([len(moment)]) + moment + b"\x12" + bytes([len(amount)]) + amount
     return b"\0" + schema_id.to_bytes(4, "big") + (b"\0" if is_late else b"\x02\x02") + body
