@@ -56,20 +56,20 @@ class LooseTexts:
         column, refusals = self._column.read(texts)
         if not refusals or not self._has_rest:
             return column, refusals
-        values, places = [], []
-        for place in refusals:
+        values, places, refused = [], [], {}
+        for place, reason in refusals.items():
             try:
                 values.append(self._take(texts[place].as_py(), ""))
                 places.append(place)
             except ValueRefusal:
-                continue
+                refused[place] = reason
         for kind, count in self._counted.take():
             if kind != QUOTED:
                 self._changes.add(kind, count)
         where = np.arange(len(texts))
         where[places] = len(texts) + np.arange(len(places))
         column = pa.concat_arrays([column, pa.array(values, column.type)]).take(pa.array(where))
-        return column, {place: reason for place, reason in refusals.items() if place not in set(places)}
+        return column, refused
 
     def _without_words(self, texts: pa.StringArray) -> pa.StringArray:
         """Replace the words for true and false by these."""
