@@ -126,8 +126,9 @@ def next_tables(
     visible: Collection[str], read_at: Mapping[str, float], names: Collection[str], room: int
 ) -> list[str]:
     """Return the tables to read now: the visible tables, then up to `room` tables with the oldest readings. Pure."""
-    first = [name for name in names if name in set(visible)]
-    others = sorted(set(names) - set(first), key=lambda name: (read_at.get(name, 0.0), name))
+    on_screen = set(visible)
+    first = [name for name in names if name in on_screen]
+    others = sorted(set(names) - on_screen, key=lambda name: (read_at.get(name, 0.0), name))
     return first + others[:room]
 
 
