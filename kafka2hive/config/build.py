@@ -182,6 +182,7 @@ def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
         pattern=table.pattern,
         start=_start(table),
         flush=_flush(table),
+        objective=table.objective,
         columns=_columns(columns),
         records=_columns(declared_columns(before_sql(table))) if table.records else (),
         metadata=tuple(metadata_names(table.metadata)),

@@ -120,6 +120,21 @@ class ServiceMetrics:
             "in Kafka, absent until the run knows",
             "table",
         )
+        self._goal = self._gauge(
+            "objective_freshness_seconds",
+            "with [`objective`](partitions.md#objective): how long a record may wait",
+            "table",
+        )
+        self._goal_share = self._gauge(
+            "objective_share", "with `objective`: the share of the time in which this must hold", "table"
+        )
+        self._attained = self._counter(
+            "objective_seconds_total",
+            "with `objective`: seconds in which the table met it (`met`) or not (`missed`); those of a paused table are not "
+            "counted",
+            "table",
+            "outcome",
+        )
         self._unregistered = self._gauge(
             "unregistered_partitions",
             "Hive partitions with data that Hive is not known to have; one that gets more files counts "
@@ -275,6 +290,16 @@ class ServiceMetrics:
         self._set(lag_records, self._lag, table)
         if freshness_seconds is not None:
             self._set(freshness_seconds, self._freshness, table)
+
+    def observe_goal(self, table: str, freshness_seconds: float, share: float) -> None:
+        """Set the table's objective."""
+        self._set(freshness_seconds, self._goal, table)
+        self._set(share, self._goal_share, table)
+
+    def observe_objective(self, table: str, seconds: float, *, is_met: bool) -> None:
+        """Count seconds in which the table met its objective, or not. Both counters exist from the first call on."""
+        self._add(seconds if is_met else 0, self._attained, table, "met")
+        self._add(0 if is_met else seconds, self._attained, table, "missed")
 
     def observe_unregistered(self, table: str, unregistered: int) -> None:
         """Set the number of Hive partitions that are not known to be registered."""

@@ -104,6 +104,23 @@ def _compaction_fails(minutes: Minutes, exporter: ServiceMetrics) -> None:
     minutes.pass_by(exporter, 150, lambda: exporter.observe_compaction(TABLE, moved=False))
 
 
+def _objective_missed(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    """An hour of which twelve minutes are missed, the last ones among them: 20 % with a budget of 1 %."""
+    exporter.observe_goal(TABLE, 120.0, 0.99)
+    minutes.pass_by(exporter, 58, lambda: exporter.observe_objective(TABLE, 60.0, is_met=True))
+    minutes.pass_by(exporter, 12, lambda: exporter.observe_objective(TABLE, 60.0, is_met=False))
+
+
+def _objective_often_missed(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    """A day in which one minute of twenty is missed: 5 % with a budget of 1 %."""
+    exporter.observe_goal(TABLE, 120.0, 0.99)
+    minutes.pass_by(
+        exporter,
+        24 * 60,
+        lambda: exporter.observe_objective(TABLE, 60.0, is_met=minutes.minute % 20 != 0),
+    )
+
+
 class _Looks:
     """What a run sees of one table at its looks, a minute apart: through the code that makes metrics of it."""
 
@@ -125,6 +142,8 @@ FIRES: dict[str, Story] = {
     "RenamesRetried": _retried,
     "TablesSetAside": _set_aside,
     "TopicsRefused": _topics_refused,
+    "ObjectiveBurnsFast": _objective_missed,
+    "ObjectiveBurnsSlowly": _objective_often_missed,
     "ServiceUnavailable": _unavailable,
     "TablePaused": _paused,
     "TransactionHangs": _transaction_hangs,
@@ -172,6 +191,24 @@ def test_a_record_that_comes_to_a_quiet_topic_does_not_make_its_table_stale(tmp_
     assert not minutes.firing(tmp_path, "TableStale")
     minutes.pass_by(exporter, 30, lambda: looks.see(1))
     assert minutes.firing(tmp_path, "TableStale")
+
+
+def test_an_objective_that_is_missed_as_often_as_it_may_be_is_no_alert(tmp_path: Path) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    exporter.observe_goal(TABLE, 120.0, 0.99)
+    minutes.pass_by(
+        exporter, 400, lambda: exporter.observe_objective(TABLE, 60.0, is_met=minutes.minute % 100 != 0)
+    )
+    assert not minutes.firing(tmp_path, "Objective.*")
+
+
+def test_a_wide_budget_cannot_hide_a_table_that_is_never_fresh(tmp_path: Path) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    exporter.observe_goal(TABLE, 120.0, 0.5)
+    minutes.pass_by(exporter, 70, lambda: exporter.observe_objective(TABLE, 60.0, is_met=False))
+    assert minutes.firing(tmp_path, "ObjectiveBurnsFast")
 
 
 def test_the_lag_of_a_paused_table_is_no_alert_and_that_of_the_others_is(tmp_path: Path) -> None:
@@ -246,6 +283,8 @@ def _eventful(minutes: Minutes) -> ServiceMetrics:
         exporter.observe_broken(TABLE, "id", rule="required", on_break="count", rows=1)
         exporter.observe_marks(TABLE, "watermark", 1)
         exporter.observe_refused_topics(1)
+        exporter.observe_goal(TABLE, 120.0, 0.99)
+        exporter.observe_objective(TABLE, 60.0, is_met=True)
 
     minutes.pass_by(exporter, 10, everything)
     return exporter

@@ -85,9 +85,12 @@ def test_another_process_sees_the_states_of_a_live_run(
     produce(kafka.bootstrap, unique, flights()[:2_000], 2)
     hdfs.client().mkdirs(location(uri, crowded).removeprefix(hdfs.namenode_url), create_parent=True)
     hdfs.set_quota(location(uri, crowded), names=3)
-    config = write_map(
-        tmp_path, unique, kafka.bootstrap, uri, [raw_table(well, unique), flights_table(crowded, unique)]
-    )
+    goal = {"freshness": "3s", "share": 0.9}
+    tables = [
+        raw_table(well, unique, objective=goal),
+        flights_table(crowded, unique, objective=goal),
+    ]
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, tables)
 
     def told(table: str, state: str) -> bool:
         return bool(states(config)[1].get(table, {}).get("state") == state)
@@ -121,6 +124,16 @@ def test_another_process_sees_the_states_of_a_live_run(
             "serving",
         )
         run.wait_for_orphans(300)
+    seen = found[crowded]["objective"]
+    assert seen["freshness_seconds"] == 3 and 0 < seen["missed_seconds"] <= seen["observed_seconds"], seen
+    assert found[well]["objective"]["missed_seconds"] < seen["missed_seconds"], "it was served all the time"
+    assert run_once(config).code == 0
+    after = states(config)[1][crowded]["objective"]
+    assert after["missed_seconds"] == seen["missed_seconds"], (
+        "the next run goes on from the report of the killed one"
+    )
+    shown = " ".join(command("status", config).out.split())
+    assert "fresher than 3.0 s for 90 % of 30 days; met for" in shown, shown
 
 
 @pytest.mark.timeout(3600)

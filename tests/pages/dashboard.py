@@ -144,6 +144,27 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 [_by_table("max", "freshness_seconds")],
             ),
             Graph(
+                "Objectives missed",
+                "With `objective`: the share of the time in which the table was staler than it may be; the other line is what it"
+                " may be.",
+                "percentunit",
+                [
+                    (
+                        "sum by (table) (rate(kafka2hive_objective_seconds_total"
+                        f'{{{TABLE}, outcome="missed"}}[$__rate_interval]))'
+                        f" / sum by (table) (rate(kafka2hive_objective_seconds_total{{{TABLE}}}[$__rate_interval]))",
+                        "{{table}}",
+                    ),
+                    (f"1 - max by (table) (kafka2hive_objective_share{{{TABLE}}})", "{{table}} may be"),
+                ],
+            ),
+            Graph(
+                "Objective",
+                "With `objective`: how long a record may wait, by table.",
+                "s",
+                [_by_table("max", "objective_freshness_seconds")],
+            ),
+            Graph(
                 "Held back by open transactions",
                 "Records behind a producer's open transaction, by table.",
                 "short",

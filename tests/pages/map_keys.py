@@ -28,6 +28,7 @@ from kafka2hive.config.keys.declaration import (
     marks,
 )
 from kafka2hive.config.keys.masks import MaskKeyFile, PartialMask
+from kafka2hive.config.keys.objective import Objective
 from kafka2hive.config.keys.service import (
     DeadLetterOptions,
     Limits,
@@ -81,6 +82,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "writer": (WriterOptions, None),
     "text": (TextOptions, None),
     "flush": (Flush, None),
+    "objective": (Objective, None),
     "completion": (CompletionOptions, None),
     "compact": (CompactOptions, None),
 }

@@ -12,6 +12,7 @@ from kafka2hive.cli.terminal.document import (
     resume_lines,
 )
 from kafka2hive.cli.terminal.screen import Screen, grid, render
+from kafka2hive.config.keys.objective import WINDOW_DAYS
 from kafka2hive.ledger.staged_files import StagedFiles
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.ledger import Generation
@@ -31,6 +32,7 @@ from kafka2hive.service.inspect.state import (
 )
 from kafka2hive.service.inspect.status import EpochStatus, RetentionStatus, StatusResult, TableStatus
 from kafka2hive.service.process import shown_process
+from kafka2hive.service.tables.attainment import Attainment
 from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving, Stopped, Trouble, since_of
 from kafka2hive.storage.port import FileStatus
 
@@ -168,6 +170,8 @@ def attention_lines(table: TableStatus, now: float) -> list[Text]:
     lines = trouble_lines(table.state, table.last, now)
     if table.view.state.paused is not None:
         lines.append(Text(f"  {_pause(table)}", style="yellow"))
+    if table.attainment is not None and table.attainment.budget_left < 0:
+        lines.append(Text(f"  {objective_line(table.attainment)}", style="yellow"))
     return lines + [Text(f"  warning: {warning}", style="yellow") for warning in table.warnings]
 
 
@@ -264,6 +268,8 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     if state.bounds is not None and state.bounds.late_before_ms is not None:
         closed = utc_text(state.bounds.late_before_ms // 1000)
         lines.append(f"records of periods that ended by {closed} are late: they become dead letters")
+    if table.attainment is not None and table.attainment.budget_left >= 0:
+        lines.append(objective_line(table.attainment))
     lines += retention_lines(table.retention)
     unregistered = "not in Hive yet" if hive else "not registered"
     lines += _first_lines(unregistered, [f"{each.table} {each.path}" for each in table.not_in_hive])
@@ -271,6 +277,21 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))
     return parts
+
+
+def objective_line(attainment: Attainment) -> str:
+    """Return `objective: fresher than 2 min for 99 % of 30 days; met for 99.8 % of 29 d, 80 % of the 7.2 h for misses left`."""
+    objective = attainment.objective
+    wait, share = duration(objective.freshness_seconds), f"{100 * objective.share:.4g} %"
+    text = f"objective: fresher than {wait} for {share} of {WINDOW_DAYS} days"
+    observed = attainment.observed_seconds
+    if not observed:
+        return f"{text}; not measured yet"
+    text += f"; met for {100 * attainment.met_seconds / observed:.4g} % of {duration(observed)}"
+    budget = duration(objective.budget_seconds)
+    if attainment.budget_left < 0:
+        return f"{text}: missed for {duration(attainment.missed_seconds)}, more than the {budget} that 30 days allow"
+    return f"{text}; {100 * attainment.budget_left:.0f} % of the {budget} that it may be missed are left"
 
 
 def staged_lines(staged: StagedFiles | None) -> list[str]:

@@ -20,6 +20,7 @@ from kafka2hive.service.inspect.state import (
     TableState,
 )
 from kafka2hive.service.inspect.status import RetentionStatus, StatusResult, TableStatus
+from kafka2hive.service.tables.attainment import Attainment
 from kafka2hive.service.tables.condition import Retrying, RunConditions, Stopped, since_of
 
 
@@ -118,6 +119,7 @@ def _status(table: TableStatus) -> Document:
             for each in state.early
         ],
         "bounds": None if state.bounds is None else asdict(state.bounds),
+        "objective": _objective(table.attainment),
         "retention": _retention(table.retention),
         "staged": _staged(table.staged),
         "last_epochs": [
@@ -177,6 +179,19 @@ def _completion(state: Snapshot) -> Document | None:
             }
             for each in state.open
         ],
+    }
+
+
+def _objective(attainment: Attainment | None) -> Document | None:
+    """Return the table's objective and how it is met; null if it has none, or if no run has reported it."""
+    if attainment is None:
+        return None
+    return {
+        "freshness_seconds": attainment.objective.freshness_seconds,
+        "share": attainment.objective.share,
+        "observed_seconds": attainment.observed_seconds,
+        "missed_seconds": attainment.missed_seconds,
+        "budget_left": round(attainment.budget_left, 4),
     }
 
 

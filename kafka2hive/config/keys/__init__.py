@@ -15,6 +15,7 @@ from kafka2hive.config.keys.connections import KafkaOptions as KafkaOptions
 from kafka2hive.config.keys.connections import KerberosOptions as KerberosOptions
 from kafka2hive.config.keys.connections import RegistryOptions as RegistryOptions
 from kafka2hive.config.keys.connections import StorageOptions as StorageOptions
+from kafka2hive.config.keys.objective import Objective as Objective
 from kafka2hive.config.keys.service import DeadLetterOptions as DeadLetterOptions
 from kafka2hive.config.keys.service import Limits as Limits
 from kafka2hive.config.keys.service import LineageOptions as LineageOptions

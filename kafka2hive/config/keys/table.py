@@ -8,6 +8,7 @@ from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, Completi
 from kafka2hive.config.keys.column_rules import OnBreak
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.keys.declaration import Bounds, Key, Properties
+from kafka2hive.config.keys.objective import Objective
 from kafka2hive.config.keys.source import (
     ChangeLog,
     Compression,
@@ -332,6 +333,13 @@ class TableOptions(SharedOptions):
             example="{interval: 1m}",
         ),
     ] = Flush()  # noqa: RUF009  a frozen value of another module
+    objective: Annotated[
+        Objective | None,
+        Key(
+            "How fresh the table is meant to be: measured, shown by `status`, and alerted on, [more](#objective).",
+            example="{freshness: 5m}",
+        ),
+    ] = None
     metadata: Annotated[
         tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
         Key(
@@ -466,6 +474,7 @@ class TableRule(RowOptions):
     start: StartPolicy
     flush: Flush
     create: bool
+    objective: Objective | None = None
     line: int = 0
 
     @property

@@ -8,7 +8,7 @@ from kafka2hive.config.keys.connections import StorageOptions
 from kafka2hive.config.keys.declaration import UNSET
 from kafka2hive.config.keys.source import Start, Tombstones, array_path, change_log_of, rows_form
 from kafka2hive.config.keys.units import duration_text, size_text
-from kafka2hive.config.keys.writer import Flush
+from kafka2hive.config.keys.writer import AUTO, Flush
 from kafka2hive.config.rules.bucket import (
     check_bounds,
     check_bucket,
@@ -53,6 +53,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     _check_name(check)
     _check_start(check)
     _check_flush(check)
+    _check_objective(check)
     before, after = _around_sql(check)
     check_source(before)
     check_latest(check, has_hive)
@@ -158,6 +159,22 @@ def _check_flush(check: TableCheck) -> None:
         check.add((*path, "max_interval"), f"is less than interval, which is {shortest}")
     if is_given and flush.min_bytes > flush.bytes:
         check.add((*path, "min_bytes"), f"is more than bytes, which is {size_text(flush.bytes)}")
+
+
+def _check_objective(check: TableCheck) -> None:
+    objective = check.table.objective
+    if objective is None:
+        return
+    path = check.path("objective")
+    if not 0.5 <= objective.share <= 0.9999:
+        check.add((*path, "share"), "expected a number from 0.5 to 0.9999, such as 0.99")
+    flush = AUTO if check.table.flush == "auto" else check.table.flush
+    if objective.freshness_seconds <= flush.longest_seconds:
+        check.add(
+            (*path, "freshness"),
+            f"records may wait for {duration_text(flush.longest_seconds)} before an epoch is due, so the objective must be"
+            " longer: make it longer than twice that, or shorten the table's flush",
+        )
 
 
 def _around_sql(check: TableCheck) -> tuple[TableCheck, TableCheck]:

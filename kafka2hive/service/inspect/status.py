@@ -35,6 +35,7 @@ from kafka2hive.service.inspect.state import (
 from kafka2hive.service.inspect.where import PartitionDrop
 from kafka2hive.service.process import process_of
 from kafka2hive.service.start.preview import KafkaLook, StartPreview, look_at_kafka
+from kafka2hive.service.tables.attainment import Attainment
 from kafka2hive.service.tables.condition import Retrying, RunConditions, Stopped, TableCondition, decode
 from kafka2hive.service.tables.ledgers import (
     apart,
@@ -114,6 +115,8 @@ class TableStatus:
     longest_interval: float | None = None
     staged: StagedFiles | None = None
     in_hive: frozenset[HivePartition] = frozenset()
+    attainment: Attainment | None = None
+    """How long the table met its objective, as its live or last run reported it."""
 
     @property
     def not_in_hive(self) -> tuple[HivePartition, ...]:
@@ -368,6 +371,8 @@ def _table(
     repair = runs.repair(view.generation, condition)
     is_unattended = condition is None and repair is None and life is not OwnerLife.ALIVE
     stop = starts.of(view).stop if is_unattended else None
+    last = runs.last_outcome(view.paths.table, view.generation) if is_unattended else None
+    reported = condition or (last.condition if last is not None else None)
     newest = tuple(islice(final_snapshots(wiring.ports.files, view.paths, view.directory), LAST_EPOCHS))
     return TableStatus(
         view=view,
@@ -384,9 +389,10 @@ def _table(
         warnings=condition.warnings if condition is not None else (),
         ends=kafka_look.logs.high if kafka_look.logs else {},
         last_epochs=tuple(map(_epoch_status, newest)),
-        last=runs.last_outcome(view.paths.table, view.generation) if is_unattended else None,
+        last=last,
         longest_interval=None if rule is None else rule.flush.longest_seconds,
         in_hive=partitions_in_hive((view.state, *newest)),
+        attainment=reported.attainment if reported is not None else None,
     )
 
 

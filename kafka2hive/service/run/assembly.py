@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
+from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
 from kafka2hive.model.metastore import Hive
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
@@ -21,6 +22,7 @@ from kafka2hive.service.run.result import RunListener, RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
 from kafka2hive.service.run.telemetry.liveness import Liveness
 from kafka2hive.service.run.telemetry.metrics import EpochWatcher, GroupFollower
+from kafka2hive.service.run.telemetry.objectives import newest_attainments
 from kafka2hive.service.run.telemetry.probe import (
     SILENT_SECONDS,
     Probe,
@@ -36,6 +38,8 @@ from kafka2hive.service.run.telemetry.records import (
     UnmappedFieldsWatch,
 )
 from kafka2hive.service.start.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.attainment import Attainment
+from kafka2hive.service.tables.condition import decode
 from kafka2hive.service.tables.never_filled import ColumnWatch
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.topics.kafka_view import KafkaView
@@ -127,7 +131,9 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
             tables=TableLooks(catalogue, metastore.session, wiring.ports.clock),
         ),
         metrics=metrics,
-        watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
+        watcher=EpochWatcher(
+            metrics, wiring.ports.clock, service_map.hive is not None, _earlier_attainments(wiring)
+        ),
         columns=ColumnWatch(metrics, wiring.ports.files),
         unmapped_fields=UnmappedFieldsWatch(metrics, wiring.ports.clock),
         changed_values=ChangedValuesWatch(metrics),
@@ -138,6 +144,16 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         probes=_probes(wiring, view, metastore),
         decoder=decoder,
     )
+
+
+def _earlier_attainments(wiring: Wiring) -> dict[str, Attainment]:
+    """Return what earlier runs reported of the tables' objectives, nothing if no table of the map has one."""
+    if all(rule.objective is None for rule in wiring.map.tables):
+        return {}
+    ports, root, service = wiring.ports, wiring.map.storage.ledger_root, wiring.map.service
+    conditions = read_conditions(ports, root, service, decode)
+    outcomes = read_outcomes(ports, root, service, decode)
+    return newest_attainments([*conditions.values(), *outcomes.values()])
 
 
 def _probes(wiring: Wiring, kafka: KafkaView, hive: Hive | None) -> dict[str, Probe]:

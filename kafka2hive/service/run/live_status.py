@@ -78,4 +78,5 @@ class LiveStatus:
             last_epochs=(),
             longest_interval=table.rule.flush.longest_seconds,
             in_hive=frozenset(ledger.state.unregistered) - table.not_in_hive,
+            attainment=condition.attainment if condition is not None else None,
         )

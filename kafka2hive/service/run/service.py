@@ -211,6 +211,7 @@ class Run:
         for probe in parts.probes.values():
             probe.keep_asking()
         tables = list(parts.owned_tables.tables.values())
+        parts.watcher.objectives(tables)
         parts.outages(systems_away(loop.no_plan, parts.registrar.no_answer, tables, self._silences()))
 
     def _silences(self) -> dict[str, str | None]:

@@ -7,6 +7,7 @@ import orjson
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.text import utc_text
+from kafka2hive.service.tables.attainment import Attainment, attainment_of, plain_attainment
 
 FORMAT = 1
 BUG = "bug"
@@ -76,11 +77,15 @@ def since_of(state: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableCondition:
-    """The condition of one table of a run. `warnings` are present problems that do not stop the table."""
+    """The condition of one table of a run. `warnings` are present problems that do not stop the table.
+
+    `attainment` is None if the map has no objective for the table.
+    """
 
     table: str
     state: RunState
     warnings: tuple[str, ...] = ()
+    attainment: Attainment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,12 @@ def decode(data: bytes) -> RunConditions:
         tables = document["tables"]
         return RunConditions(
             tables=tuple(
-                TableCondition(condition["table"], _state(condition), tuple(condition["warnings"]))
+                TableCondition(
+                    condition["table"],
+                    _state(condition),
+                    tuple(condition["warnings"]),
+                    attainment_of(plain) if (plain := condition.get("objective")) else None,
+                )
                 for condition in tables
             ),
             at=document.get("at", ""),  # older versions do not write it
@@ -168,6 +178,8 @@ def _end(plain: dict[str, Any] | None) -> RunEnd | None:
 
 def _plain(condition: TableCondition) -> dict[str, object]:
     plain: dict[str, object] = {"table": condition.table, "warnings": list(condition.warnings)}
+    if condition.attainment is not None:
+        plain["objective"] = plain_attainment(condition.attainment)
     match condition.state:
         case Serving():
             return plain | {"state": "serving"}

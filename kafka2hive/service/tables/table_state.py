@@ -20,6 +20,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import RangeAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
+from kafka2hive.service.tables.attainment import Attainment
 from kafka2hive.service.tables.read_through import ReadThrough
 
 FIRST_GUESS_BYTES = 500.0
@@ -208,6 +209,7 @@ class Table:
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
     | `units_since` | the lowest epoch in the file names of compaction units under way; None without units | Compactions |
     | `completion` | the table's progress towards complete partitions | CompletionTracker |
+    | `attainment` | how long it met its objective, as it was reported last; None without an objective | ObjectiveWatch |
     | `warnings` | texts that `status` shows, by source | a source writes its entry, and empties it when the cause is over |
 
     While the epoch loop runs, all writers run under its lock, and one thread at a time works on a table. Other threads may
@@ -227,6 +229,7 @@ class Table:
     held: HeldRecords = HeldRecords()
     units_since: int | None = None
     completion: CompletionProgress = CompletionProgress()
+    attainment: Attainment | None = None
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -240,8 +240,8 @@ class ConditionTeller:
         self._files.show(self._text)
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
-        """Write how the run ended, and the last conditions of the tables that it tried to start."""
-        reached = [table for table in tables if table.aside or isinstance(table.ownership, Owned)]
+        """Write how the run ended, and the last conditions of the tables that it tried to start, or that have an objective."""
+        reached = [t for t in tables if t.aside or isinstance(t.ownership, Owned) or t.attainment is not None]
         conditions = tuple(self._condition_or_bug(table) for table in reached)
         self._files.end(None if end is None else encode(replace(self._conditions_now(conditions), end=end)))
 
@@ -272,7 +272,7 @@ class ConditionTeller:
         warnings = tuple(
             text for source in by_source for text in self._with_since(table.name, source, by_source[source])
         )
-        return TableCondition(table.name, state, warnings)
+        return TableCondition(table.name, state, warnings, table.attainment)
 
     def _with_since(self, table: str, source: str, texts: tuple[str, ...]) -> tuple[str, ...]:
         """Add to the warnings of one source since when there are any, and what to do."""

@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Collection, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
@@ -12,6 +13,8 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, log_epoch, total_line
 from kafka2hive.service.containment import Containment
+from kafka2hive.service.run.telemetry.objectives import ObjectiveWatch
+from kafka2hive.service.tables.attainment import Attainment
 from kafka2hive.service.tables.report import EpochReport, TableStart
 from kafka2hive.service.tables.run_epoch import RunEpoch
 from kafka2hive.service.tables.table_state import Owned, Table
@@ -26,14 +29,24 @@ MOST_RECENT = 200
 class EpochWatcher:
     """Reports each epoch as a progress line and metrics, and logs once how long the first visible rows took."""
 
-    def __init__(self, metrics: ServiceMetrics, clock: Clock, hive: bool) -> None:
-        """Begin to measure the run's time. `hive` says whether the map has a hive section."""
+    def __init__(
+        self,
+        metrics: ServiceMetrics,
+        clock: Clock,
+        hive: bool,
+        attainments: Mapping[str, Attainment] = MappingProxyType({}),
+    ) -> None:
+        """Begin to measure the run's time. `hive` says whether the map has a hive section.
+
+        `attainments` are what earlier runs saw of the tables' objectives.
+        """
         self._metrics = metrics
         self._clock = clock
         self._began = clock.monotonic()
         self._hive = hive
         self._totals = Totals()
         self._freshness = Freshness()
+        self._objectives = ObjectiveWatch(metrics, attainments)
         self._containment = Containment()
         self.recent: deque[RunEpoch] = deque(maxlen=MOST_RECENT)
         """The last epochs for the run's page, oldest first; the page's thread copies them."""
@@ -92,6 +105,13 @@ class EpochWatcher:
             self._containment.attempt(table.name, partial(self._observe, table, now))
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
         self._metrics.observe_refused_topics(refused_topics)
+
+    def objectives(self, tables: list[Table]) -> None:
+        """Judge the tables' objectives. It is called with each heartbeat, also if the run makes no progress."""
+        now = self._clock.epoch_ms() / 1000
+        for table in tables:
+            if table.rule.objective is not None:
+                self._objectives.look(table, table.rule.objective, self._freshness.of(table, now), now)
 
     def _observe(self, table: Table, now: float) -> None:
         if (state := table.last_state) is not None:
