@@ -10,7 +10,7 @@ try:
 except ImportError:
     _installed = None
 
-INTERFACE = 12
+INTERFACE = 13
 """The version of the library's functions that this program calls."""
 SLOWER = "the same outcome, but JSON takes 40 times as long or more, Avro and Protobuf more than 100 times"
 

@@ -24,7 +24,7 @@ from kafka2hive.decode.contract.forms import (
 )
 from kafka2hive.decode.contract.sources import Characters, Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.contract.spec import Changes
-from kafka2hive.decode.values.batch import Mask, Places, decoder_result
+from kafka2hive.decode.values.batch import CArray, Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.decode.values.loose import loose_forms
 from kafka2hive.model.hive_types import hive_type_of
@@ -50,17 +50,6 @@ AT_ONCE = 5_000
 """Messages that the exact decoder reads before their values become Arrow columns."""
 
 _log = logging.getLogger(__name__)
-
-
-class CArray:
-    """An array of the library as Arrow imports it. `dtype`: its type, or for rows their schema."""
-
-    def __init__(self, dtype: pa.DataType | pa.Schema, array: object) -> None:
-        self._dtype = dtype
-        self._array = array
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return self._dtype.__arrow_c_schema__(), self._array
 
 
 class NativeReader:

@@ -119,6 +119,14 @@ impl Column {
                     return Ok(());
                 }
             }
+            Column::Loose(column) => {
+                let start = cursor.at;
+                if column.take_short(cursor, context).is_some() {
+                    return Ok(());
+                }
+                cursor.at = start;
+                return column.take(cursor, context, depth);
+            }
             _ => {}
         }
         self.take_any(cursor, context, depth)
@@ -168,7 +176,7 @@ impl Column {
                 cursor.decimal(*precision, *scale)?
             }),
             Column::Unscaled(column) => column.take(cursor, context)?,
-            Column::Loose(column) => column.take(cursor, context, depth)?,
+            Column::Loose(column) => column.take(cursor, context, depth)?, // `take` comes here for no such column
             Column::Never(_) => return Err(Doubt),
             Column::Times(column, arrays) => match cursor.peek() {
                 b'"' => column.push(cursor.string(&mut context.scratch)?),

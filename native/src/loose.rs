@@ -1,7 +1,5 @@
 //! A column that takes values in other forms than its type's: in quotes, with marks, as words, or beyond what it can hold.
 
-use std::io::Write;
-
 use crate::array::Array;
 use crate::columns::Column;
 use crate::context::Context;
@@ -18,13 +16,40 @@ pub struct Forms {
     /// Numbers with a point or an exponent, as integers
     pub whole: bool,
     /// Words for true and for false
-    pub booleans: Option<(Vec<String>, Vec<String>)>,
+    pub booleans: Option<Words>,
     /// The marks of numbers in strings
     pub numbers: Option<Marks>,
     /// NaN and the infinities; whether they are kept, otherwise NULL
     pub non_finite: Option<bool>,
     /// Times outside the years 1 to 9999; whether they become the first or the last time, otherwise NULL
     pub beyond: Option<bool>,
+}
+
+/// Words for true and for false. Most columns hold one of each, so those that were met last are compared first.
+pub struct Words {
+    words: Vec<(Box<[u8]>, bool)>,
+    last: [usize; 2],
+}
+
+impl Words {
+    /// Makes a list in which both words that were met last are the first one.
+    pub fn new(yes: Vec<String>, no: Vec<String>) -> Self {
+        let of = |words: Vec<String>, value| words.into_iter().map(move |word| (word.into_bytes().into(), value));
+        Words { words: of(no, false).chain(of(yes, true)).collect(), last: [0; 2] }
+    }
+
+    #[inline(always)]
+    fn value(&mut self, text: &[u8]) -> Parsed<bool> {
+        for at in self.last {
+            if self.words.get(at).is_some_and(|(word, _)| **word == *text) {
+                return Ok(self.words[at].1);
+            }
+        }
+        let at = self.words.iter().position(|(word, _)| **word == *text).ok_or(Doubt)?;
+        let value = self.words[at].1;
+        self.last[usize::from(value)] = at;
+        Ok(value)
+    }
 }
 
 /// The marks of numbers in strings.
@@ -42,16 +67,15 @@ pub struct Loose {
     forms: Forms,
     /// A number without its marks
     plain: Vec<u8>,
-    /// A whole number without point and exponent
-    digits: Vec<u8>,
 }
 
 impl Loose {
     /// Makes an empty column.
     pub fn new(inner: Column, forms: Forms) -> Self {
-        Loose { inner, forms, plain: vec![], digits: vec![] }
+        Loose { inner, forms, plain: vec![] }
     }
 
+    #[inline(never)]
     pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
         match cursor.peek() {
             b'"' => self.take_text(cursor, context, depth),
@@ -60,6 +84,52 @@ impl Loose {
             b'-' | b'0'..=b'9' => self.take_number(cursor, context, depth),
             _ => self.inner.take(cursor, context, depth),
         }
+    }
+
+    /// Takes an integer of few digits in any of its forms; None for everything else, which may be such an integer, too.
+    #[inline(always)]
+    pub(crate) fn take_short(&mut self, cursor: &mut Cursor, context: &mut Context) -> Option<()> {
+        let most = match &self.inner {
+            Column::Int32(_) => i64::from(i32::MAX),
+            Column::Int64(_) => i64::MAX,
+            _ => return None,
+        };
+        let (mut quoted, mut whole, mut marked) = (false, false, false);
+        let number = match (cursor.peek(), &self.forms.numbers) {
+            (b'"', Some(marks)) => {
+                marked = true;
+                marked_integer(cursor, marks)?
+            }
+            (byte, _) => {
+                quoted = byte == b'"';
+                if quoted && !self.forms.quoted {
+                    return None;
+                }
+                cursor.at += usize::from(quoted);
+                let number = cursor.short_integer()?;
+                if matches!(cursor.peek(), b'.' | b'e' | b'E') {
+                    let [b'.', b'0', next] = cursor.bytes(cursor.at)? else { return None };
+                    whole = self.forms.whole && !matches!(next, b'0'..=b'9' | b'e' | b'E');
+                    if !whole {
+                        return None;
+                    }
+                    cursor.at += 2;
+                }
+                if quoted && !cursor.eat(b'"') {
+                    return None;
+                }
+                number
+            }
+        };
+        match &mut self.inner {
+            Column::Int32(column) if (-most..=most).contains(&number) => column.push(number as i32),
+            Column::Int64(column) => column.push(number),
+            _ => return None,
+        }
+        context.changed.quoted += u64::from(quoted);
+        context.changed.whole += u64::from(whole);
+        context.changed.numbers += u64::from(marked);
+        Some(())
     }
 
     fn take_text(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
@@ -113,8 +183,8 @@ impl Loose {
     /// Takes a string that is a word for a boolean, a non-finite number or an infinite time.
     fn take_word(&mut self, cursor: &mut Cursor, context: &mut Context) -> Parsed<()> {
         let word = cursor.string(&mut context.scratch)?;
-        if self.forms.booleans.is_some() {
-            let value = self.boolean(word)?;
+        if let Some(words) = &mut self.forms.booleans {
+            let value = words.value(word)?;
             context.changed.booleans += 1;
             return push_boolean(&mut self.inner, value);
         }
@@ -129,19 +199,6 @@ impl Loose {
             _ => return Err(Doubt),
         };
         self.push_far(at_end, context)
-    }
-
-    fn boolean(&self, word: &[u8]) -> Parsed<bool> {
-        let (yes, no) = self.forms.booleans.as_ref().ok_or(Doubt)?;
-        let is = |words: &[String]| words.iter().any(|one| one.as_bytes() == word);
-        if is(yes) {
-            return Ok(true);
-        }
-        if is(no) {
-            Ok(false)
-        } else {
-            Err(Doubt)
-        }
     }
 
     /// Takes NaN or an infinity outside quotes.
@@ -159,10 +216,12 @@ impl Loose {
 
     /// Takes the number in `plain`.
     fn take_plain(&mut self, context: &mut Context, depth: u32) -> Parsed<()> {
+        let size = self.plain.len();
+        self.plain.extend([0; 8]); // so that the number is read by whole words
         let plain = std::mem::take(&mut self.plain);
         let mut number = Cursor::new(&plain);
         let taken = self.take_number(&mut number, context, depth);
-        let is_whole_text = number.at == plain.len();
+        let is_whole_text = number.at == size;
         self.plain = plain;
         taken?;
         if !is_whole_text {
@@ -173,38 +232,55 @@ impl Loose {
     }
 
     fn take_number(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
-        if self.forms.booleans.is_some() {
+        if let Some(words) = &mut self.forms.booleans {
             let start = cursor.at;
             cursor.skip_number()?;
-            let value = self.boolean(cursor.text.get(start..cursor.at).ok_or(Doubt)?)?;
+            let value = words.value(cursor.text.get(start..cursor.at).ok_or(Doubt)?)?;
             context.changed.booleans += 1;
             return push_boolean(&mut self.inner, value);
         }
         if !self.forms.whole || !has_point(cursor) {
             return self.take_time_or_number(cursor, context, depth);
         }
-        let whole = cursor.decimal(19, 0)?;
-        self.digits.clear();
-        write!(self.digits, "{whole}").map_err(|_| Doubt)?;
-        let digits = std::mem::take(&mut self.digits);
-        let mut number = Cursor::new(&digits);
-        let taken = self.take_time_or_number(&mut number, context, depth);
-        self.digits = digits;
+        let whole = i64::try_from(cursor.decimal(19, 0)?).map_err(|_| Doubt)?;
+        self.push_whole(whole, context)?;
         context.changed.whole += 1;
-        taken
+        Ok(())
+    }
+
+    /// Appends a whole number to a column of integers, or of numbers of a unit since 1970.
+    fn push_whole(&mut self, number: i64, context: &mut Context) -> Parsed<()> {
+        if self.is_far(number) {
+            return self.push_far(number > 0, context);
+        }
+        match &mut self.inner {
+            Column::Int8(column) => column.push(number.try_into().map_err(|_| Doubt)?),
+            Column::Int16(column) => column.push(number.try_into().map_err(|_| Doubt)?),
+            Column::Int32(column) => column.push(number.try_into().map_err(|_| Doubt)?),
+            Column::Int64(column) => column.push(number),
+            Column::Moment(moments) => moments.push_number(number, context.utc)?,
+            _ => return Err(Doubt),
+        }
+        Ok(())
+    }
+
+    /// Returns whether a number of a unit since 1970 is certainly outside the years that the column holds, and has a value then.
+    fn is_far(&self, number: i64) -> bool {
+        let (Some(_), Column::Moment(moments)) = (self.forms.beyond, &self.inner) else { return false };
+        // a zone is less than two days away from UTC
+        let margin = i128::from(2 * DAY);
+        moments
+            .micros(number)
+            .is_some_and(|micros| micros < i128::from(EARLIEST) - margin || micros > i128::from(LATEST) + margin)
     }
 
     fn take_time_or_number(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
-        if let (Some(_), Column::Moment(moments)) = (self.forms.beyond, &self.inner) {
-            let start = cursor.at;
-            let number = cursor.integer(1 << 63)?;
-            let micros = moments.micros(number).ok_or(Doubt)?;
-            // a zone is less than two days away from UTC
-            let margin = i128::from(2 * DAY);
-            if micros < i128::from(EARLIEST) - margin || micros > i128::from(LATEST) + margin {
-                return self.push_far(number > 0, context);
+        if self.forms.beyond.is_some() {
+            if let Column::Moment(moments) = &self.inner {
+                let number = cursor.integer(1 << 63)?;
+                moments.micros(number).ok_or(Doubt)?;
+                return self.push_whole(number, context);
             }
-            cursor.at = start;
         }
         self.inner.take(cursor, context, depth)
     }
@@ -272,6 +348,30 @@ fn has_point(cursor: &Cursor) -> bool {
     let start = cursor.at + usize::from(cursor.peek() == b'-');
     let mut rest = cursor.text.get(start..).unwrap_or_default().iter();
     matches!(rest.find(|byte| !byte.is_ascii_digit()), Some(b'.' | b'e' | b'E'))
+}
+
+/// Reads a string of at most 14 bytes that is an integer with marks of one byte between its groups, or without any.
+#[inline(always)]
+fn marked_integer(cursor: &mut Cursor, marks: &Marks) -> Option<i64> {
+    let (text, size) = cursor.short_string()?;
+    let [mark] = marks.thousands[..] else { return None };
+    let first = usize::from(text[0] == b'-');
+    let (mut number, mut group, mut is_grouped) = (0, 0, false);
+    for byte in &text[first..size] {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            number = number * 10 + i64::from(digit);
+            group += 1;
+        } else if *byte == mark && (group == 3 || (!is_grouped && group > 0 && group < 3)) {
+            (group, is_grouped) = (0, true);
+        } else {
+            return None;
+        }
+    }
+    if group == 0 || (is_grouped && group != 3) || (text[first] == b'0' && size > first + 1) {
+        return None;
+    }
+    Some(if first == 1 { -number } else { number })
 }
 
 /// Writes a number without its marks to `plain`; returns whether it has the form that the marks demand.

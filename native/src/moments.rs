@@ -39,18 +39,25 @@ impl Moments {
 
     #[inline]
     pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context) -> Parsed<()> {
-        let (micros, instant) = match self.form {
-            Form::Text => timestamp(cursor.string(&mut context.scratch)?)?,
-            Form::Epoch { factor, divisor, days, instant } => {
-                let scaled = i128::from(cursor.integer(1 << 63)?) * i128::from(factor);
-                let divisor = i128::from(divisor);
-                if !days && scaled % divisor != 0 {
-                    return Err(Doubt);
-                }
-                (i64::try_from(scaled.div_euclid(divisor)).map_err(|_| Doubt)?, instant)
+        match self.form {
+            Form::Text => {
+                let (micros, instant) = timestamp(cursor.string(&mut context.scratch)?)?;
+                self.push(micros, instant, context.utc)
             }
-        };
-        self.push(micros, instant, context.utc)
+            Form::Epoch { .. } => self.push_number(cursor.integer(1 << 63)?, context.utc),
+        }
+    }
+
+    /// Appends an epoch number; Doubt if the values are texts.
+    #[inline]
+    pub(crate) fn push_number(&mut self, number: i64, utc: bool) -> Parsed<()> {
+        let Form::Epoch { factor, divisor, days, instant } = self.form else { return Err(Doubt) };
+        // times a factor that makes it greater than an i64, it is beyond the year 9999 whatever the divisor
+        let scaled = number.checked_mul(factor).ok_or(Doubt)?;
+        if !days && scaled % divisor != 0 {
+            return Err(Doubt);
+        }
+        self.push(scaled.div_euclid(divisor), instant, utc)
     }
 
     /// Appends a wall clock, or an instant that is to become one; `utc`: both are the same.

@@ -342,6 +342,11 @@ fn scaled(negative: bool, mantissa: u128, exponent: i32, precision: u32, scale: 
     let power = power_of_ten(shift.unsigned_abs())?;
     let size = if shift >= 0 {
         mantissa.checked_mul(power).ok_or(Doubt)?
+    } else if let (Ok(mantissa), Ok(power)) = (u64::try_from(mantissa), u64::try_from(power)) {
+        if mantissa % power != 0 {
+            return Err(Doubt);
+        }
+        (mantissa / power).into()
     } else if mantissa % power == 0 {
         mantissa / power
     } else {

@@ -15,7 +15,7 @@ use crate::arrays::{Fixed, Texts};
 use crate::columns::{Column, List, Map, Struct};
 use crate::decoder::{Node, Target};
 use crate::keys::Keys;
-use crate::loose::{Forms, Loose, Marks};
+use crate::loose::{Forms, Loose, Marks, Words};
 use crate::moments::{Form, Moments};
 use crate::unscaled::{Unscaled, MOST_SCALE};
 use crate::written::{self, Field, Step};
@@ -71,7 +71,10 @@ fn forms(words: &Bound<'_, PyDict>) -> PyResult<Forms> {
             "quoted" => forms.quoted = value.extract()?,
             "empty" => forms.empty = value.extract()?,
             "whole" => forms.whole = value.extract()?,
-            "booleans" => forms.booleans = Some(value.extract()?),
+            "booleans" => {
+                let (yes, no) = value.extract()?;
+                forms.booleans = Some(Words::new(yes, no));
+            }
             "numbers" => {
                 let (thousands, decimal): (String, char) = value.extract()?;
                 let decimal = u8::try_from(decimal).map_err(|_| PyValueError::new_err("no such decimal mark"))?;

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList};
 
+use crate::array::{Array, Buffer};
 use crate::columns::Column;
 use crate::rows::Batches;
 use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, plan, protobuf, written, Panicked};
@@ -11,7 +12,7 @@ use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, pla
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 12;
+const INTERFACE: u32 = 13;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
@@ -111,12 +112,13 @@ impl Times {
         Ok(Times { inner: Some(written::Times::new(forms)) })
     }
 
-    /// Reads an Arrow array of texts. Returns for each its microseconds since 1970 as int64, and a byte that says what they are.
-    fn read<'py>(&mut self, texts: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    /// Reads an Arrow array of texts. Returns the capsules of two arrays: for each text its microseconds since 1970 as int64, and
+    /// as uint8 what they are.
+    fn read<'py>(&mut self, texts: &Bound<'py, PyAny>) -> PyResult<Capsules<'py>> {
         let (micros, marks) =
             arrow::with_messages(texts, |offsets, data| guarded(&mut self.inner, |times| times.read(offsets, data)))??;
-        let bytes: Vec<u8> = micros.into_iter().flat_map(i64::to_ne_bytes).collect();
-        Ok((PyBytes::new(texts.py(), &bytes), PyBytes::new(texts.py(), &marks)))
+        let array = |length, values| arrow::capsule(Array::new(length, &[], vec![values], vec![]), texts.py());
+        Ok((array(micros.len(), Buffer::of(micros))?, array(marks.len(), Buffer::of(marks))?))
     }
 }
 

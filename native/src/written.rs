@@ -197,6 +197,9 @@ impl Scan<'_> {
     /// Reads at least `least` and at most `most` digits, of which there are no more than 18.
     #[inline(always)]
     fn digits(&mut self, least: usize, most: usize) -> Read<i64> {
+        if least == most {
+            return self.so_many_digits(most);
+        }
         let start = self.at;
         let mut number = 0;
         while self.at - start < most && self.peek().is_ascii_digit() {
@@ -206,6 +209,20 @@ impl Scan<'_> {
         if self.at - start < least {
             return Err(Other);
         }
+        Ok(number)
+    }
+
+    #[inline(always)]
+    fn so_many_digits(&mut self, size: usize) -> Read<i64> {
+        let mut number = 0;
+        for byte in self.text.get(self.at..self.at + size).ok_or(Other)? {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Err(Other);
+            }
+            number = number * 10 + i64::from(digit);
+        }
+        self.at += size;
         Ok(number)
     }
 
@@ -294,9 +311,13 @@ struct Fields {
 }
 
 impl Fields {
+    #[inline(always)]
     fn take(&mut self, scan: &mut Scan, step: &Step, pivot: i64) -> Read<()> {
         match step {
             Step::Literal(bytes) => {
+                if let [byte] = bytes[..] {
+                    return scan.expect(byte);
+                }
                 if scan.text.get(scan.at..scan.at + bytes.len()) != Some(bytes) {
                     return Err(Other);
                 }

@@ -22,7 +22,7 @@ from tests.fuzz.mutate import SPECIAL, damaged
 from tests.harness.compiled_library import needs_compiled
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
-OFFERED_AT = 12
+OFFERED_AT = 13
 OFFERED = """\
 AvroDecoder (types, words, head, utc)
 Batch

@@ -17,6 +17,7 @@ from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import Dead
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.loose_cases import COLUMNS, FIRST, LAST, LooseColumn
+from tests.contract.test_decode_compiled import neighbours
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.outcomes import first_values, outcomes_of
 
@@ -71,6 +72,28 @@ def test_the_compiled_decoder_takes_the_common_ones_itself(column: LooseColumn) 
     texts = [text for text, value in column.values.items() if not isinstance(value, Dead)]
     _, certain = reader.read(pa.array([message(text) for text in texts], pa.binary()))
     assert {text for text, one in zip(texts, certain, strict=True) if not one} == column.by_exact & set(texts)
+
+
+@needs_compiled
+@EACH_COLUMN
+def test_near_such_values_both_decoders_agree_wherever_the_value_stands(column: LooseColumn) -> None:
+    types = ["int", "bigint"] if column.type in ("int", "bigint") else [column.type]
+    texts = [text.encode() for text in column.values]
+    near = sorted({neighbour for text in texts for neighbour in (text, *neighbours(text))})
+    tail = b',"b":["so that sixteen bytes follow the value"]}'
+    messages = [b'{"a":' + text + rest for text in near for rest in (b"}", tail)]
+    for dtype in types:
+        found = []
+        for way in ("exact", "compiled"):
+            changes, schema = Changes(), pa.schema([("a", parse_hive_type(dtype))])
+            made = WAYS[way](
+                schema, column.zone, [Source(("a",), column.unit, column.leeway)], changes=changes
+            )
+            found.append((shown(first_values(made, messages)), dict(changes.take())))
+        (exact, counted), (compiled, also_counted) = found
+        for one, other, text in zip(exact, compiled, messages, strict=True):
+            assert one == other, text
+        assert set(counted) == set(also_counted)
 
 
 @pytest.mark.parametrize("way", EACH_WAY)

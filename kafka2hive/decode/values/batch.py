@@ -15,6 +15,17 @@ Places = npt.NDArray[np.int64]
 """Positions of messages or rows in a batch."""
 
 
+class CArray:
+    """An array of the library as Arrow imports it. `dtype`: its type, or for rows their schema."""
+
+    def __init__(self, dtype: pa.DataType | pa.Schema, array: object) -> None:
+        self._dtype = dtype
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._dtype.__arrow_c_schema__(), self._array
+
+
 def cast_or_null(array: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Mask]:
     """Cast by Arrow's strict rules. Return the cast array, with null for values that cannot be cast, and their mask.
 

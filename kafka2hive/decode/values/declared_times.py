@@ -9,12 +9,13 @@ from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.spec import FRACTION, TIME_OF_DAY, Changes
-from kafka2hive.decode.values.batch import Mask, mask_of
+from kafka2hive.decode.values.batch import CArray, Mask, mask_of
 from kafka2hive.decode.values.json_values import SHOWN, ValueRefusal, not_exact, out_of_range
 from kafka2hive.decode.values.time_forms import (
     DAY_ONLY,
@@ -45,6 +46,7 @@ def has_declared_times(leeway: Leeway) -> bool:
     )
 
 
+Numbers = npt.NDArray[Any]
 _log = logging.getLogger(__name__)
 
 
@@ -122,16 +124,7 @@ class DeclaredTimes:
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, Mask]:
         """Return the column, and the mask of texts that only `take` can decide; changes of the other texts are counted."""
         valid = mask_of(texts.is_valid())
-        micros, marks = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
-        if self._compiled is not None:
-            filled = texts.drop_null() if texts.null_count else texts
-            try:
-                numbers, kinds = self._compiled.read(filled.cast(pa.binary()))
-                micros[valid] = np.frombuffer(numbers, np.int64)
-                marks[valid] = np.frombuffer(kinds, np.uint8)
-            except RuntimeError as error:
-                _log.error("%s; texts of times are read on, but slowly; please report this", error)
-                self._compiled = None
+        micros, marks = self._marked(texts, valid)
         kinds, finer = marks & _KIND, (marks & _FINER) != 0
         bad = (kinds == 0) | (finer & (not self._truncates))
         of_day = kinds == DAY_ONLY
@@ -141,8 +134,9 @@ class DeclaredTimes:
         elif self._time_of_day != ("drop" if self._is_day else "midnight"):
             bad |= changed
         instants = (kinds == INSTANT) & ~bad & (micros >= EARLIEST - DAY) & (micros <= LATEST + DAY)
-        walls = micros.copy()
+        walls = micros
         if instants.any():
+            walls = micros.copy()
             moved = wall_clock(pa.array(micros[instants]).cast(NAIVE), self._zone)
             walls[instants] = moved.cast(pa.int64()).to_numpy()
         bad |= (walls < EARLIEST) | (walls > LATEST)
@@ -150,5 +144,30 @@ class DeclaredTimes:
         self._changes.add(TIME_OF_DAY, int((changed & good).sum()))
         if not self._is_day:
             self._changes.add(FRACTION, int((finer & good).sum()))
-            return pa.array(walls, pa.int64(), mask=~good).cast(NAIVE), ~good
-        return pa.array((walls // DAY).astype(np.int32), pa.int32(), mask=~good).cast(pa.date32()), ~good
+            return pa.array(walls, pa.int64(), mask=_nulls(good)).cast(NAIVE), ~good
+        days = (walls // DAY).astype(np.int32)
+        return pa.array(days, pa.int32(), mask=_nulls(good)).cast(pa.date32()), ~good
+
+    def _marked(self, texts: pa.StringArray, valid: Mask) -> tuple[Numbers, Numbers]:
+        """Return for each text its microseconds since 1970, and the library's mark."""
+        micros, marks = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
+        if self._compiled is None:
+            return micros, marks
+        try:
+            read = self._compiled.read((texts.drop_null() if texts.null_count else texts).cast(pa.binary()))
+        except RuntimeError as error:
+            _log.error("%s; texts of times are read on, but slowly; please report this", error)
+            self._compiled = None
+            return micros, marks
+        numbers, kinds = (
+            pa.array(CArray(dtype, array)).to_numpy()
+            for dtype, array in zip((pa.int64(), pa.uint8()), read, strict=True)
+        )
+        if not texts.null_count:
+            return numbers, kinds
+        micros[valid], marks[valid] = numbers, kinds
+        return micros, marks
+
+
+def _nulls(good: Mask) -> Mask | None:
+    return None if good.all() else ~good

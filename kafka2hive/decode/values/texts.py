@@ -80,35 +80,43 @@ class TextColumn:
         self._truncates = leeway.fraction == "truncate" and dtype == NAIVE
         self._take = text_taker(dtype, zone, unit, self._truncates)
         self._changes = changes or Changes()
+        self._has_forms = has_declared_times(leeway)
         self._times: DeclaredTimes | None = None
-        if has_declared_times(leeway):
+        if self._has_forms or (self._truncates and unit is None and library is not None):
             self._times = DeclaredTimes(
                 dtype=dtype, zone=zone, unit=unit, leeway=leeway, changes=self._changes, library=library
             )
-            self._take = self._times.take
+            self._take = self._times.take if self._has_forms else self._take
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
         """Return the column, with null where a string is null or refused, and by position the reasons against refused strings."""
         if self.dtype == pa.string():
             return texts, {}
-        if self._truncates and self._times is None:
-            if self._unit is None:
-                texts, finer = cut_to_micros(texts)
-            else:
-                finer = finer_numbers(texts, self._unit)
-            column, refusals = self._read(texts)
-            self._changes.add(FRACTION, int(finer.sum()) - sum(bool(finer[place]) for place in refusals))
-            return column, refusals
-        return self._read(texts)
-
-    def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
-        fast = self._fast(texts) if self._times is None else KernelColumn(*self._times.read(texts))
-        column, doubtful = fast.column, fast.doubtful
-        if texts.null_count:
-            doubtful = doubtful & mask_of(texts.is_valid())
-        if not doubtful.any():
+        if self._times is None:
+            return self._read_cut(texts) if self._truncates else self._read(texts, self._fast(texts))
+        fast = KernelColumn(*self._times.read(texts))
+        if self._has_forms:
+            return self._read(texts, fast)
+        # ISO times: what the library is not certain of is read as without it
+        column, places = fast.column, _doubtful(texts, fast)
+        if not len(places):
             return column, {}
-        return self._exactly(texts, column, np.flatnonzero(doubtful))
+        rest, refusals = self._read_cut(texts.take(pa.array(places)))
+        return _with_values(column, places, rest), {int(places[at]): why for at, why in refusals.items()}
+
+    def _read_cut(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
+        """Return as `read` the column of times that are cut to microseconds."""
+        if self._unit is None:
+            texts, finer = cut_to_micros(texts)
+        else:
+            finer = finer_numbers(texts, self._unit)
+        column, refusals = self._read(texts, self._fast(texts))
+        self._changes.add(FRACTION, int(finer.sum()) - sum(bool(finer[place]) for place in refusals))
+        return column, refusals
+
+    def _read(self, texts: pa.StringArray, fast: KernelColumn) -> tuple[pa.Array, dict[int, Reason]]:
+        places = _doubtful(texts, fast)
+        return self._exactly(texts, fast.column, places) if len(places) else (fast.column, {})
 
     def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, Reason]]:
         """Return as `read` the column made of bytes: a binary column takes them unchanged, any other as UTF-8."""
@@ -164,12 +172,23 @@ class TextColumn:
                 values.append(None)
                 reason = refusal.reason(self._column, self._label)
                 code = reason.code.removeprefix("json.")
-                is_bare = self._times is None and code in ("date", "timestamp") and text.isdecimal()
+                is_bare = not self._has_forms and code in ("date", "timestamp") and text.isdecimal()
                 hint = UNIT_HINT if is_bare else ""
                 refusals[place] = replace(reason, code=f"{self._family}.{code}", text=reason.text + hint)
-        where = np.arange(len(texts))
-        where[places] = len(texts) + np.arange(len(places))
-        return pa.concat_arrays([column, pa.array(values, self.dtype)]).take(pa.array(where)), refusals
+        return _with_values(column, places, pa.array(values, self.dtype)), refusals
+
+
+def _doubtful(texts: pa.StringArray, fast: KernelColumn) -> Places:
+    """Return the places of the strings that the exact path must read."""
+    doubtful = fast.doubtful
+    return np.flatnonzero(doubtful & mask_of(texts.is_valid()) if texts.null_count else doubtful)
+
+
+def _with_values(column: pa.Array, places: Places, values: pa.Array) -> pa.Array:
+    """Return the column with these values at these places."""
+    where = np.arange(len(column))
+    where[places] = len(column) + np.arange(len(places))
+    return pa.concat_arrays([column, values]).take(pa.array(where))
 
 
 def _plain_decimal(dtype: pa.Decimal128Type) -> str:

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, cimpl, libversi
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.compiled import CArray
+from kafka2hive.decode.values.batch import CArray
 from kafka2hive.task.fetch.records import DeliveryRun, HeaderPairs, Headers, Indices, Key, Offsets
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from confluent_kafka import Message
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.compiled import CArray
+from kafka2hive.decode.values.batch import CArray
 
 Key = tuple[str, int]
 """Topic and number of a topic partition."""
