@@ -347,6 +347,9 @@ class Alterations:
     added: tuple[Column, ...]
     widened: tuple[Column, ...]
 
+    def __bool__(self) -> bool:
+        return bool(self.added or self.widened)
+
 
 def alterations(spec: TableSpec, table: TableDescription) -> Alterations:
     """Return the columns to add to Hive's table, and those to widen in it.

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import PURGE_PROPERTY, TableKind, parse_description
-from kafka2hive.hive.session import HiveSession, NoSuchPartition, log_in
+from kafka2hive.hive.session import HiveSession, log_in
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused
+from kafka2hive.model.metastore import MetastoreRefused, NoSuchPartition
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class HiveMetastore:
 
     def __init__(self, options: HiveOptions) -> None:
         self.session = HiveSession(options)
+        self.tables = SessionTables(self.session)
         self._options = options
         # known to be registered, perhaps by others at another location
         self._registered: set[HivePartition] = set()

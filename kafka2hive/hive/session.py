@@ -14,6 +14,8 @@ from kafka2hive.hive.connection import Connection
 from kafka2hive.model.metastore import (
     MetastoreRefused,
     MetastoreUnavailable,
+    NoSuchPartition,
+    NoSuchTable,
     StatementFailed,
     TooManySessions,
 )
@@ -41,14 +43,6 @@ _BLAMES_STATEMENT = re.compile(
 )
 # SQLSTATE classes that blame the statement (22: data, 28: authorization, 42: syntax or access rule).
 _REFUSING_CLASSES = ("22", "28", "42")
-
-
-class NoSuchTable(MetastoreRefused):
-    """The table or its database does not exist."""
-
-
-class NoSuchPartition(MetastoreRefused):
-    """The table has no such partition."""
 
 
 class Closable(Protocol):

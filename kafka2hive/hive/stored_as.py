@@ -11,7 +11,6 @@ from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.properties import row_format
 from kafka2hive.model.hive_types import type_words
-from kafka2hive.model.metastore import MetastoreRefused, Session
 from kafka2hive.plugins import HiveStorage
 
 STORED_AS: Mapping[FileFormat, StoredAs] = {
@@ -104,12 +103,10 @@ def _byte(text: str) -> str | None:
     return chr(int(text) % 256) if re.fullmatch("-?[0-9]{1,3}", text) else None
 
 
-# Hive 4 has this key, and has read Parquet timestamps from INT64 since the same release. Distributions of Hive 3 may have both.
-_WRITES_INT64 = "hive.parquet.write.int64.timestamp"
-_SKIPS_CONVERSION = "hive.parquet.timestamp.skip.conversion"
+SKIPS_CONVERSION = "hive.parquet.timestamp.skip.conversion"
 _INT64 = "it cannot read timestamps of INT64"
 _SHIFT = "it shifts timestamps of INT96 by its time zone"
-_NO_SHIFT = f"set {_SKIPS_CONVERSION}=true in hive-site.xml, unless that zone is UTC"
+_NO_SHIFT = f"set {SKIPS_CONVERSION}=true in hive-site.xml, unless that zone is UTC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,47 +122,7 @@ class Reader:
     ignores_case: frozenset[FileFormat] = frozenset()
 
 
-def reader_of(session: Session) -> Reader:
-    """Ask Hive for some of its properties; a server that does not tell them is taken for a new one.
-
-    Raises MetastoreUnavailable.
-    """
-    return Reader(
-        is_old=_property(session, _WRITES_INT64) == f"{_WRITES_INT64} is undefined",
-        shifts_int96=_property(session, _SKIPS_CONVERSION) == f"{_SKIPS_CONVERSION}=false",
-        ignores_case=frozenset(
-            name
-            for name, format in FILE_FORMATS.items()
-            if (key := format.older_hive.case_property) and _property(session, key) == f"{key}=false"
-        ),
-    )
-
-
 METASTORE_SCHEMAS = "hive.serdes.using.metastore.for.schema"
-
-
-def setting_to_alter(session: Session, table: TableDescription) -> str | None:
-    """Return the statement that must precede ALTER TABLE in its session; None if Hive alters the table without.
-
-    Hive takes the columns of a table of JSON from its SerDe unless the SerDe is in a list, and Hive 4 then refuses to add one:
-    it sees each column's type change. Raises MetastoreUnavailable.
-    """
-    if not any(stored.serde_has_columns and table.serde in stored.serdes for stored in STORED_AS.values()):
-        return None
-    answer = _property(session, METASTORE_SCHEMAS)
-    key, _, present = answer.partition("=")
-    if key != METASTORE_SCHEMAS or table.serde in present.split(","):
-        return None
-    return f"SET {key}={present},{table.serde}"
-
-
-def _property(session: Session, key: str) -> str:
-    """Return Hive's answer `key=value` or `key is undefined`; "" if it is another one."""
-    try:
-        rows = session.run(f"SET {key}")
-    except MetastoreRefused:
-        return ""
-    return str(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else ""
 
 
 def unread(reader: Reader, writer: WriterOptions, columns: Sequence[Column]) -> tuple[str, str] | None:

@@ -12,14 +12,10 @@ from kafka2hive.hive.description import (
     LATEST_PROPERTY,
     LEDGER_PROPERTY,
     PURGE_PROPERTY,
-    TableDescription,
-    parse_description,
 )
 from kafka2hive.hive.latest_view import LatestView, latest_select
-from kafka2hive.hive.session import NoSuchPartition, NoSuchTable
 from kafka2hive.hive.stored_as import STORED_AS, storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
-from kafka2hive.model.metastore import Session
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plugins import HiveStorage
@@ -139,44 +135,6 @@ def column_list(columns: Sequence[Column]) -> str:
     return ", ".join(
         f"{hiveql.identifier(column.name)} {with_quoted_fields(column.type)}" for column in columns
     )
-
-
-def describe(session: Session, table: str) -> TableDescription | None:
-    """Return the table as Hive describes it; None if it or its database does not exist.
-
-    Raises MetastoreUnavailable, MetastoreRefused.
-    """
-    try:
-        return parse_description(session.run(f"DESCRIBE FORMATTED {hiveql.table_name(table)}"))
-    except NoSuchTable:
-        return None
-
-
-def tables_in(session: Session, database: str) -> frozenset[str]:
-    """Return the names of a database's tables and views in lower case; none if the database does not exist.
-
-    Raises MetastoreUnavailable, MetastoreRefused.
-    """
-    try:
-        rows = session.run(f"SHOW TABLES IN {hiveql.identifier(database)}")
-    except NoSuchTable:
-        return frozenset()
-    # the Spark Thrift Server returns (database, table, is temporary)
-    return frozenset(str(row[1] if len(row) > 1 else row[0]).lower() for row in rows)
-
-
-def describe_partition(session: Session, table: str, path: str) -> TableDescription | None:
-    """Return a partition as Hive describes it; None if it does not exist. Raises MetastoreUnavailable, MetastoreRefused."""
-    statement = f"DESCRIBE FORMATTED {hiveql.table_name(table)} {hiveql.partition_spec(path)}"
-    try:
-        return parse_description(session.run(statement))
-    except NoSuchPartition:
-        return None
-
-
-def partition_paths(session: Session, table: str) -> frozenset[str]:
-    """Return the paths of the table's partitions as Hive writes them. Raises MetastoreUnavailable, MetastoreRefused."""
-    return frozenset(str(row[0]) for row in session.run(f"SHOW PARTITIONS {hiveql.table_name(table)}"))
 
 
 def view_statements(spec: TableSpec) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""The interface of Hive: registration of partitions, and sessions for statements about tables."""
+"""The interface of Hive for partitions, and its errors. The one for tables is in `hive/port.py`."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from kafka2hive.model.errors import AccessRefused, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
@@ -46,6 +46,14 @@ class MetastoreRefused(Exception):
     """Hive refuses the statement (no such table, permission, wrong schema) and would refuse it again."""
 
 
+class NoSuchTable(MetastoreRefused):
+    """The table or its database does not exist."""
+
+
+class NoSuchPartition(MetastoreRefused):
+    """The table has no such partition."""
+
+
 class Metastore(Protocol):
     """The part of Hive that registers partitions."""
 
@@ -86,26 +94,3 @@ class PartitionDropper(Protocol):
 
 class Partitions(Metastore, PartitionDropper, Protocol):
     """Both parts of Hive that concern partitions."""
-
-
-class Session(Protocol):
-    """One session of HiveServer2, which connects at the first statement; see HiveSession."""
-
-    def run(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run statements one after another and return the rows of the last. Raises MetastoreUnavailable, MetastoreRefused."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class Hive(Partitions, Protocol):
-    """The metastore, and the session that its statements run in."""
-
-    @property
-    def session(self) -> Session: ...
-
-    def ask(self) -> None:
-        """Log in, without a session, within some seconds. Raises MetastoreUnavailable, also as HiveLoginRefused."""
-        ...
-
-    def close(self) -> None: ...

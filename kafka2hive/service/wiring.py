@@ -17,7 +17,6 @@ from kafka2hive.ledger.heartbeat import LiveOwner, Processes
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.start import Owners
-from kafka2hive.model.metastore import Hive, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.progress import Progress
 from kafka2hive.service.process import HostProcesses, new_uuid, owner_name
@@ -28,6 +27,8 @@ from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import Background, Concurrency, InspectableFileSystem
 
 if TYPE_CHECKING:
+    from kafka2hive.hive.port import Hive, Tables
+    from kafka2hive.hive.session_tables import Session
     from kafka2hive.registry.port import Registry
     from kafka2hive.service.ownership import OwnershipCheck
 
@@ -88,12 +89,19 @@ class Wiring:
         """Return the map's file systems with the questions of `doctor`, over connections of their own; see HdfsFileSystem."""
         return connect(self.map.storage, patience_seconds)
 
-    def hive(self) -> Hive | None:
+    def hive(self) -> "Hive | None":
         if self.map.hive is None:
             return None
         from kafka2hive.hive.metastore import HiveMetastore
 
         return HiveMetastore(self.map.hive)
+
+    def tables_in_hive(self) -> "Tables":
+        """Return Hive's tables over a connection that is separate from the one of `hive`. The map must have Hive."""
+        from kafka2hive.hive.session_tables import SessionTables
+
+        assert self.map.hive is not None
+        return SessionTables(hive_session(self.map.hive))
 
     def registry(self) -> "Registry | None":
         if self.map.registry is None:
@@ -103,7 +111,7 @@ class Wiring:
         return connect_registry(self.map.registry)
 
 
-def hive_session(options: HiveOptions) -> Session:
+def hive_session(options: HiveOptions) -> "Session":
     """Return a HiveServer2 session that is separate from the one of the metastore."""
     from kafka2hive.hive.session import HiveSession
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kafka2hive.hive.port import Hive
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Hive
 from kafka2hive.storage.port import FileStatus, FileSystem, StorageWriter
 from kafka2hive.storage.stored_file import StoredFile
 

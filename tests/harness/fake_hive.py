@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from kafka2hive.hive.port import Hive, Tables
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.service.wiring import Wiring
 
 
@@ -24,7 +25,7 @@ class FakeHive:
     is_down: bool = False
 
     @property
-    def session(self) -> Session:
+    def tables(self) -> Tables:
         raise AssertionError("the tables of these tests are not compared with Hive")
 
     def ask(self) -> None:

@@ -20,7 +20,8 @@ from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.config.keys.writer import Compression
 from kafka2hive.hive.check import alter_statements, alterations, check_table
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.hive.tables import TableSpec, create_statement, describe
+from kafka2hive.hive.session_tables import SessionTables
+from kafka2hive.hive.tables import TableSpec, create_statement
 from kafka2hive.plan.contract import TaskPlan
 from kafka2hive.task import run_task
 from kafka2hive.task.run import process_files
@@ -125,7 +126,7 @@ def test_hive_reads_every_value_of_avro_files_back(
         for codec, table in zip(CODECS, tables, strict=True):
             spec = TableSpec(table, in_hive, (), f"{base}/{codec}", format="avro")
             hive.query(create_statement(spec, "ledger"))
-            found = describe(session, table)
+            found = SessionTables(session).describe(table)
             assert found is not None
             check_table(spec, found)
             query = (
@@ -148,11 +149,11 @@ def test_hive_reads_every_value_of_avro_files_back(
         later = (*COLUMNS, Column("later", "struct<x:decimal(9,3),at:timestamp>"))
         settings = replace(settings, tables={table: replace(tables[table], columns=later)})
         spec = replace(spec, columns=(*in_hive, later[-1]))
-        found = describe(session, table)
+        found = SessionTables(session).describe(table)
         assert found is not None
         for statement in alter_statements(spec, alterations(spec, found)):
             session.run(statement)
-        found = describe(session, table)
+        found = SessionTables(session).describe(table)
         assert found is not None
         check_table(spec, found)
         produce(kafka.bootstrap, topic, [b'{"id": 7, "later": {"x": 1.5, "at": "1582-10-04T01:02:03"}}'], 1)

@@ -16,11 +16,12 @@ from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.hive.tables import TableSpec, create_statements, describe, partition_columns
+from kafka2hive.hive.session_tables import Session
+from kafka2hive.hive.tables import TableSpec, create_statements, partition_columns
 from kafka2hive.ledger.register import register
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, Session
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.run.hive_gate import asker
@@ -77,11 +78,11 @@ def make(session: Session, spec: TableSpec, ledger_id: str = "l") -> None:
 def test_a_table_is_made_once_and_is_the_one_the_map_describes(
     metastore: HiveMetastore, spec: TableSpec, unique: str
 ) -> None:
-    session = metastore.session
-    assert describe(session, spec.table) is None and describe(session, f"no_{unique}.t") is None
+    session, tables = metastore.session, metastore.tables
+    assert tables.describe(spec.table) is None and tables.describe(f"no_{unique}.t") is None
     for ledger_id in ("ledger-1", "ledger-2"):
         make(session, spec, ledger_id)
-    found = describe(session, spec.table)
+    found = tables.describe(spec.table)
     assert found is not None and found.ledger == "ledger-1" and found.kind is TableKind.EXTERNAL
     check_table(spec, found)
 
@@ -110,13 +111,12 @@ def test_a_new_database_of_many_tables_is_made_once_whoever_else_makes_it_at_tha
 def started_gate(wiring: Wiring, tables: list[MapTable]) -> Ask:
     """What the threads of one run ask with, each in a session of its own."""
     service_map = wiring.map
-    assert service_map.hive is not None
-    catalogue, options = Catalogue(service_map, wiring.hive()), service_map.hive
+    catalogue = Catalogue(service_map, wiring.hive())
     for table in tables:
         catalogue.resolve(table)
 
     def ask(question: Question) -> Answer:
-        with asker(options, catalogue) as answer:
+        with asker(wiring.tables_in_hive, catalogue) as answer:
             return answer(question)
 
     return ask
@@ -129,7 +129,7 @@ def test_tables_that_cannot_be_fed_are_refused(
         f"create external table {spec.table} (id string) partitioned by (day string) stored as textfile"
         f" location '{spec.location}x'"
     )
-    found = describe(metastore.session, spec.table)
+    found = metastore.tables.describe(spec.table)
     assert found is not None
     with pytest.raises(TableError) as refused:
         check_table(spec, found)
@@ -142,7 +142,7 @@ def test_tables_that_cannot_be_fed_are_refused(
     ):
         assert word.lower() in str(refused.value).lower()
     hive.query(f"create view {spec.table}_v as select 1 as id")
-    view = describe(metastore.session, f"{spec.table}_v")
+    view = metastore.tables.describe(f"{spec.table}_v")
     assert view is not None
     with pytest.raises(TableError, match=r"hive\.not_a_table"):
         check_table(spec, view)

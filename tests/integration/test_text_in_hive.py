@@ -18,7 +18,8 @@ from kafka2hive.config.keys import (
 )
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.hive.tables import TableSpec, create_statement, describe
+from kafka2hive.hive.session_tables import SessionTables
+from kafka2hive.hive.tables import TableSpec, create_statement
 from kafka2hive.plan.contract import TaskPlan
 from kafka2hive.task import run_task
 from kafka2hive.task.run import process_files
@@ -117,7 +118,7 @@ def test_hive_reads_every_field_of_text_files_back(
             table = f"{hive_database}.{name}"
             spec = TableSpec(table, COLUMNS, (), f"{base}/{name}", format="text", text=writer.text)
             hive.query(create_statement(spec, "ledger"))
-            found = describe(session, table)
+            found = SessionTables(session).describe(table)
             assert found is not None
             check_table(spec, found)
             rows = hive.query(

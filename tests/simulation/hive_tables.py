@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from kafka2hive.hive.session import NoSuchPartition, NoSuchTable
-from kafka2hive.model.metastore import MetastoreRefused
+from kafka2hive.model.metastore import MetastoreRefused, NoSuchPartition, NoSuchTable
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from tests.simulation.hive_tables import HiveTables, SimulatedSession
@@ -89,6 +90,7 @@ class SimulatedMetastore:
         self.session = SimulatedSession(
             world, hive.ddl, who, hand_over, lambda: hive.down, self.fail, lambda: hive.registered
         )
+        self.tables = SessionTables(self.session)
 
     def ask(self) -> None:
         """Do nothing: no probe asks."""

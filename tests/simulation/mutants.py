@@ -1234,7 +1234,7 @@ MUTANTS = (
     _of_service(
         "Hive's table is not altered though the map may",
         HIVE_SCHEMAS,
-        ("if expected.alter and (statements", "if False and (statements"),
+        ("if expected.alter and (altered", "if False and (altered"),
     ),
     _of_service(
         "what was compared with Hive is not recorded",
@@ -1249,8 +1249,8 @@ MUTANTS = (
             "        check_table(spec, replace(description, location=None))\n        if not self._has_view",
         ),
         (
-            "if expected.alter and (statements",
-            "if expected.alter and description.location == spec.location and (statements",
+            "if expected.alter and (altered",
+            "if expected.alter and description.location == spec.location and (altered",
         ),
     ),
     # a snapshot's text, with the same mistake in both directions

@@ -58,7 +58,7 @@ def verify(
             if metastore is not None:
                 from kafka2hive.service.verify.hive_reading import HiveReading
 
-                reading = HiveReading(tables, metastore.session)
+                reading = HiveReading(tables, metastore.tables)
             kafka = wiring.kafka(KAFKA_SECONDS)
             result = audit(wiring, request, kafka, metastore, settings=settings, reading=reading)
         name = service_map.service

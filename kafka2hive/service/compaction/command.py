@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from kafka2hive.config.keys import CompactOptions, TableRule
+from kafka2hive.hive.port import Hive
 from kafka2hive.ledger.early_files import cut, early_files
 from kafka2hive.ledger.inbox import CompactPartitions
 from kafka2hive.ledger.look import View, look
@@ -18,7 +19,6 @@ from kafka2hive.ledger.snapshot.change import Change, Compaction, PlaceUpdate, R
 from kafka2hive.ledger.snapshot.compaction import may_move, over_partitions
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, OwnedByLiveRun, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Hive
 from kafka2hive.model.progress import Advance
 from kafka2hive.model.snapshot import (
     UNKNOWN_END,

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from kafka2hive.config.keys import StartKind
+from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.ledger.look import View, look
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.doctor.kafka import Unread, check_retention
 from kafka2hive.service.doctor.machine import check_machine, this_machine
@@ -115,9 +116,13 @@ def _storage_checks(wiring: Wiring, tables: Sequence[MapTable]) -> list[Check]:
 
 def _hive_version(metastore: Hive) -> Check:
     try:
-        ((version, *_),) = metastore.session.run("SELECT version()")
+        version = metastore.tables.version()
     except MetastoreUnavailable as error:
         return Check("hive", "version", Failed(error.to_error(str(error))))
     except MetastoreRefused as error:
         return Check("hive", "version", Passed(f"HiveServer2 does not report its version: {error}"))
+    if version is None:
+        return Check(
+            "hive", "version", Passed("the metastore answers; its interface does not tell the version")
+        )
     return Check("hive", "version", Passed(f"Hive {version}"))

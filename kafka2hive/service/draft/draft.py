@@ -16,7 +16,6 @@ from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.hive.tables import describe
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
@@ -282,7 +281,7 @@ def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
     metastore = wiring.hive()
     assert metastore is not None
     try:
-        return describe(metastore.session, draft.table_name)
+        return metastore.tables.describe(draft.table_name)
     except MetastoreUnavailable as error:
         raise error.to_error(f"the schema of {draft.table_name}: {error}") from error
     except MetastoreRefused as error:

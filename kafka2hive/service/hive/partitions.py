@@ -4,15 +4,16 @@ import threading
 from collections.abc import Collection, Sequence
 
 from kafka2hive.hive.check import check_partition
-from kafka2hive.hive.tables import TableSpec, describe_partition, partition_paths
+from kafka2hive.hive.port import Tables
+from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import MetastoreRefused, Session
+from kafka2hive.model.metastore import MetastoreRefused
 
 DESCRIBED_AT_ONCE = 20
 """The most partitions that one call describes: about a second of Hive's time."""
 
 
-def compare_partitions(session: Session, spec: TableSpec, paths: Collection[str]) -> frozenset[str]:
+def compare_partitions(tables: Tables, spec: TableSpec, paths: Collection[str]) -> frozenset[str]:
     """Compare the partitions at `paths` with the map, and return those that Hive lacks; it registers them like the table.
 
     If there are more than DESCRIBED_AT_ONCE, Hive only lists its partitions, and those that it has need further calls.
@@ -20,9 +21,9 @@ def compare_partitions(session: Session, spec: TableSpec, paths: Collection[str]
     """
     try:
         if len(paths) > DESCRIBED_AT_ONCE:
-            known = {_key(path) for path in partition_paths(session, spec.table)}
+            known = {_key(path) for path in tables.partition_paths(spec.table)}
             return frozenset(path for path in paths if _key(path) not in known)
-        return _described(session, spec, sorted(paths))
+        return _described(tables, spec, sorted(paths))
     except MetastoreRefused as error:
         message = f"{spec.table}: its partitions cannot be compared with the map: {error}"
         raise TableError("hive.refused", message, "do what Hive's message asks for") from error
@@ -33,16 +34,16 @@ def slices(paths: Sequence[str]) -> list[Sequence[str]]:
     return [paths[start : start + DESCRIBED_AT_ONCE] for start in range(0, len(paths), DESCRIBED_AT_ONCE)]
 
 
-def slices_to_compare(session: Session, spec: TableSpec, paths: Collection[str]) -> list[Sequence[str]]:
+def slices_to_compare(tables: Tables, spec: TableSpec, paths: Collection[str]) -> list[Sequence[str]]:
     """Return the paths in parts that one call describes; without those that Hive does not list, if there are many."""
-    missing = compare_partitions(session, spec, paths) if len(paths) > DESCRIBED_AT_ONCE else frozenset[str]()
+    missing = compare_partitions(tables, spec, paths) if len(paths) > DESCRIBED_AT_ONCE else frozenset[str]()
     return slices(sorted(set(paths) - missing))
 
 
-def _described(session: Session, spec: TableSpec, paths: Sequence[str]) -> frozenset[str]:
+def _described(tables: Tables, spec: TableSpec, paths: Sequence[str]) -> frozenset[str]:
     missing, errors = set[str](), list[TableError]()
     for path in paths:
-        description = describe_partition(session, spec.table, path)
+        description = tables.describe_partition(spec.table, path)
         if description is None:
             missing.add(path)
             continue

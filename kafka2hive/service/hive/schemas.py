@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, TypeVar
@@ -13,23 +13,20 @@ from kafka2hive.config.keys import Column, ServiceMap, TableRule, TableSettings
 from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.source import ChangeLog, change_log_of
 from kafka2hive.config.mask_keys import read_mask_keys
-from kafka2hive.hive.check import alter_statements, alterations, check_table, check_types
+from kafka2hive.hive.check import alterations, check_table, check_types
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.latest_view import LatestView, marked_columns
-from kafka2hive.hive.stored_as import setting_to_alter
+from kafka2hive.hive.port import AlteredColumns, Hive, NewTable, NewView, TableChange, Tables
 from kafka2hive.hive.tables import (
     TableSpec,
     compared_table,
-    create_statements,
-    describe,
     partition_columns,
     select_of,
     view_fingerprint,
     view_name,
-    view_statements,
 )
 from kafka2hive.model.errors import ConfigError, TableError
-from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.plugins import HiveStorage
@@ -45,7 +42,7 @@ log = logging.getLogger(__name__)
 STALL_SECONDS = 300.0
 
 _TRIES = 3
-"""The tries of a set of statements: the database and the table may each fail once, because another process creates them."""
+"""The tries of a set of changes: the database and the table may each fail once, because another process creates them."""
 
 _AWAY_SECONDS = 20.0
 _AWAY_TIMES = 5.0
@@ -71,20 +68,15 @@ class Schemas(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
-    """The statements after which Hive's table would match the map. `new_directory` is that of a table that Hive lacks.
+class TableChanges:
+    """The changes after which Hive's table would match the map, and their HiveQL.
 
-    Those that set a property of the session come first, and hold for the session of each other one.
+    `new_directory` is that of a table that Hive lacks.
     """
 
+    changes: tuple[TableChange, ...]
     statements: tuple[str, ...]
     new_directory: str | None = None
-
-    def requests(self) -> Iterator[tuple[str, ...]]:
-        """Yield the statements that must run in one session, in order."""
-        settings = tuple(statement for statement in self.statements if statement.startswith("SET "))
-        for statement in self.statements[len(settings) :]:
-            yield (*settings, statement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +145,7 @@ class Catalogue:
         """
         if name in self._ensured or self._metastore is None or name not in self._expected:
             return
-        self.conform(self._metastore.session, name)
+        self.conform(self._metastore.tables, name)
 
     def doubt(self, name: str) -> None:
         self._ensured.discard(name)
@@ -168,8 +160,8 @@ class Catalogue:
         """The tables that have matched Hive's in this run."""
         return tuple(self._created)
 
-    def compare(self, session: Session, name: str) -> TableDescription | Statements:
-        """Return Hive's table if it matches the map, otherwise the statements that a run would send. Changes nothing in Hive.
+    def compare(self, tables: Tables, name: str) -> TableDescription | TableChanges:
+        """Return Hive's table if it matches the map, otherwise the changes that a run would make. TableChanges nothing in Hive.
 
         Raises MetastoreUnavailable, TableError (the table does not match, is missing and may not be created, or Hive
         refuses the query).
@@ -177,7 +169,7 @@ class Catalogue:
         expected = self._expected[name]
         spec = expected.spec
         try:
-            description = describe(session, name)
+            description = tables.describe(name)
         except MetastoreRefused as error:
             raise _refusal(name, error) from error
         if description is None:
@@ -187,27 +179,24 @@ class Catalogue:
                     f"{name} does not exist in Hive, and the map does not let kafka2hive create it",
                     "create the table, or set create: true in the map",
                 )
-            return Statements(
-                (*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec)),
-                new_directory=spec.location,
-            )
-        if expected.alter and (statements := alter_statements(spec, alterations(spec, description))):
-            setting = setting_to_alter(session, description)
-            return Statements((*([setting] if setting else ()), *statements, *view_statements(spec)))
+            created = NewTable(spec, self._ledgers.get(name, "-"))
+            return _changes(tables, created, *_views(spec), new_directory=spec.location)
+        if expected.alter and (altered := alterations(spec, description)):
+            return _changes(tables, AlteredColumns(spec, description, altered), *_views(spec))
         check_table(spec, description)
-        if not self._has_view(session, spec):
-            return Statements(view_statements(spec))
+        if not self._has_view(tables, spec):
+            return _changes(tables, *_views(spec))
         self._ensured.add(name)
         self._created[name] = description.created
         return description
 
-    def _has_view(self, session: Session, spec: TableSpec) -> bool:
+    def _has_view(self, tables: Tables, spec: TableSpec) -> bool:
         """Return whether Hive has the view that the map wants; true if the map wants none. Raises as `compare` does."""
         if spec.latest is None:
             return True
         name = view_name(spec.table)
         try:
-            view = describe(session, name)
+            view = tables.describe(name)
         except MetastoreRefused as error:
             raise _refusal(name, error) from error
         if view is not None and view.kind is not TableKind.VIEW:
@@ -218,37 +207,36 @@ class Catalogue:
             )
         return view is not None and view.latest == view_fingerprint(select_of(spec))
 
-    def conform(self, session: Session, name: str) -> TableDescription:
+    def conform(self, tables: Tables, name: str) -> TableDescription:
         """Create or alter Hive's table so that it matches the map, if the map allows that, and return the table.
 
-        A crash may leave some of the statements done; the next call compares again and sends the rest. If several processes
-        create a database or table at the same time, only one succeeds despite IF NOT EXISTS; so after a failed statement the
-        table is compared again, up to _TRIES times. Raises what `compare` raises, also if a statement is refused or fails.
+        A crash may leave some of the changes done; the next call compares again and sends the rest. If several processes
+        create a database or table at the same time, only one succeeds despite IF NOT EXISTS; so after a failed change the
+        table is compared again, up to _TRIES times. Raises what `compare` raises, also if a change is refused or fails.
         """
-        compared = self.compare(session, name)
+        compared = self.compare(tables, name)
         for more_tries in reversed(range(_TRIES)):
             if isinstance(compared, TableDescription):
                 return compared
             self._make_directory(name, compared.new_directory)
             try:
-                for statements in compared.requests():
-                    session.run(*statements)
-                    log.info("Hive table %s: %s", name, "; ".join(statements))
+                for change in compared.changes:
+                    log.info("Hive table %s: %s", name, "; ".join(tables.change(change)))
             except (MetastoreRefused, StatementFailed) as error:
                 if not more_tries:
                     raise _refusal(name, error) from error
                 log.info(
-                    "Hive table %s: a statement failed, perhaps because another process ran it first; comparing again: %s",
+                    "Hive table %s: a change failed, perhaps because another process made it first; comparing again: %s",
                     name,
                     error,
                 )
-                compared = self.compare(session, name)
+                compared = self.compare(tables, name)
             else:
-                compared = self.compare(session, name)
+                compared = self.compare(tables, name)
                 break
-        if isinstance(compared, Statements):
+        if isinstance(compared, TableChanges):
             raise MetastoreUnavailable(
-                f"{name} in Hive still differs from the map, although Hive accepted the statements"
+                f"{name} in Hive still differs from the map, although Hive accepted the changes"
             )
         return compared
 
@@ -286,7 +274,7 @@ class Catalogue:
                 "add columns to the map",
             )
         try:
-            description = self._outage.ask(lambda: describe(metastore.session, table.name))
+            description = self._outage.ask(lambda: metastore.tables.describe(table.name))
         except MetastoreUnavailable as error:
             raise error.to_error(f"the schema of {table.name}: {error}") from error
         except MetastoreRefused as error:
@@ -361,6 +349,16 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
 
 def _refusal(name: str, error: MetastoreRefused | StatementFailed) -> TableError:
     return TableError("hive.refused", f"{name}: {error}", "do what Hive's message asks for")
+
+
+def _changes(tables: Tables, *changes: TableChange, new_directory: str | None = None) -> TableChanges:
+    """Return the changes with their HiveQL. Raises MetastoreUnavailable."""
+    statements = tuple(statement for change in changes for statement in tables.statements(change))
+    return TableChanges(changes, statements, new_directory)
+
+
+def _views(spec: TableSpec) -> tuple[NewView, ...]:
+    return () if spec.latest is None else (NewView(spec),)
 
 
 def _storage_of(rule: TableRule) -> HiveStorage | None:

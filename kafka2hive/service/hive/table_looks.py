@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.hive.tables import TableSpec, describe, tables_in
+from kafka2hive.hive.port import Tables
+from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, Session
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.paths.path import same_location
 from kafka2hive.observe.log import RECURRING
-from kafka2hive.service.hive.schemas import Statements
+from kafka2hive.service.hive.schemas import TableChanges
 from kafka2hive.storage.port import Clock
 
 log = logging.getLogger(__name__)
@@ -36,9 +37,9 @@ class TablesOfMap(Protocol):
 
     def expected(self, name: str) -> TableSpec: ...
 
-    def compare(self, session: Session, name: str) -> TableDescription | Statements: ...
+    def compare(self, tables: Tables, name: str) -> TableDescription | TableChanges: ...
 
-    def conform(self, session: Session, name: str) -> TableDescription: ...
+    def conform(self, tables: Tables, name: str) -> TableDescription: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,9 @@ class TableLook:
 class TableLooks:
     """Looks for the tables of a run that Hive had earlier. Only one thread may use it."""
 
-    def __init__(self, tables: TablesOfMap, session: Session, clock: Clock) -> None:
+    def __init__(self, tables: TablesOfMap, in_hive: Tables, clock: Clock) -> None:
         self._tables = tables
-        self._session = session
+        self._in_hive = in_hive
         self._clock = clock
         self._listed_at = clock.monotonic()
         self._listed: dict[str, frozenset[str]] = {}
@@ -110,7 +111,7 @@ class TableLooks:
         self._before, self._listed = self._listed, {}
         for database in sorted({name.partition(".")[0] for name in names}):
             try:
-                self._listed[database] = tables_in(self._session, database)
+                self._listed[database] = self._in_hive.tables_in(database)
             except MetastoreRefused as error:
                 log.debug("Hive does not list the tables of %s: %s", database, error)
         missing = [name for name in names if self._is_missing(name)]
@@ -127,11 +128,11 @@ class TableLooks:
 
         Raises MetastoreUnavailable, TableError.
         """
-        compared = self._tables.compare(self._session, name)
+        compared = self._tables.compare(self._in_hive, name)
         if isinstance(compared, TableDescription):
             return []
         other = self._other(name) if compared.new_directory is not None else ""
-        self._tables.conform(self._session, name)
+        self._tables.conform(self._in_hive, name)
         return [] if compared.new_directory is None else [TableGone(name, other, is_created=True)]
 
     def _other(self, name: str) -> str:
@@ -143,7 +144,7 @@ class TableLooks:
         similar = difflib.get_close_matches(table.lower(), sorted(others - new), CANDIDATES, 0.0)
         for candidate in (*sorted(new), *similar)[:CANDIDATES]:
             try:
-                description = describe(self._session, f"{database}.{candidate}")
+                description = self._in_hive.describe(f"{database}.{candidate}")
             except MetastoreRefused:
                 continue
             where = description.location if description is not None else None

@@ -4,16 +4,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.keys import TableSettings
+from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
-from kafka2hive.model.metastore import Hive, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.hive.schema_columns import (
     NewestSchemas,
     missing_columns,
     newest_schemas,
     watches_schemas,
 )
-from kafka2hive.service.hive.schemas import Catalogue, Statements
+from kafka2hive.service.hive.schemas import Catalogue, TableChanges
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.topics.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.wiring import Wiring
@@ -78,10 +79,10 @@ def _table_plan(
             settings = catalogue.resolve(table)
             if newest is not None and watches_schemas(table.rule, has_registry=True):
                 _evolve(catalogue, newest, table, settings)
-        comparison = catalogue.compare(metastore.session, name)
+        comparison = catalogue.compare(metastore.tables, name)
     except (TableError, ConfigError) as error:
         return TablePlan(name, error=error)
-    return TablePlan(name, comparison.statements if isinstance(comparison, Statements) else ())
+    return TablePlan(name, comparison.statements if isinstance(comparison, TableChanges) else ())
 
 
 def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: MapTable, settings: TableSettings) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
+from kafka2hive.hive.port import Hive
 from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
-from kafka2hive.model.metastore import Hive
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
 from kafka2hive.service.hive.schemas import Catalogue
@@ -128,7 +128,7 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
             ensure=catalogue.ensure,
             background=wiring.background,
             clock=wiring.ports.clock,
-            tables=TableLooks(catalogue, metastore.session, wiring.ports.clock),
+            tables=TableLooks(catalogue, metastore.tables, wiring.ports.clock),
         ),
         metrics=metrics,
         watcher=EpochWatcher(

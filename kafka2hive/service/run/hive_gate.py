@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive.port import Tables
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Replay
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import (
     HiveLoginRefused,
     MetastoreUnavailable,
-    Session,
     StatementFailed,
     TooManySessions,
 )
@@ -26,7 +25,7 @@ from kafka2hive.service.hive.partitions import (
     compare_partitions,
     slices,
 )
-from kafka2hive.service.hive.schemas import Catalogue, Statements
+from kafka2hive.service.hive.schemas import Catalogue, TableChanges
 from kafka2hive.service.run.hive_questions import (
     Agreement,
     Answer,
@@ -37,7 +36,7 @@ from kafka2hive.service.run.hive_questions import (
     Question,
 )
 from kafka2hive.service.tables.table_state import Owned, Table
-from kafka2hive.service.wiring import Wiring, hive_session
+from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
@@ -207,11 +206,10 @@ class _Contradiction:
 
 def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
     """Build the gate of a map. It asks Hive in up to SESSIONS sessions, which connect at the first question."""
-    options = wiring.map.hive
-    if options is None:
+    if wiring.map.hive is None:
         return Gate()
     questions = HiveQuestions(
-        lambda: asker(options, catalogue),
+        lambda: asker(wiring.tables_in_hive, catalogue),
         wiring.background,
         wiring.ports.clock,
         threads=SESSIONS,
@@ -227,16 +225,16 @@ def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
 
 
 @contextmanager
-def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
-    """Return a context with a function that asks Hive in one session. The session is closed at the end of the context."""
-    session = hive_session(options)
+def asker(connect: Callable[[], Tables], catalogue: Catalogue) -> Iterator[Ask]:
+    """Return a context with a function that asks Hive over one connection, which is closed at the end of the context."""
+    tables = connect()
     try:
-        yield lambda question: ask_hive(session, catalogue, question)
+        yield lambda question: ask_hive(tables, catalogue, question)
     finally:
-        session.close()
+        tables.close()
 
 
-def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
+def ask_hive(tables: Tables, catalogue: Catalogue, question: Question) -> Answer:
     """Compare one table of the map, or partitions of it, with Hive's, and make the table match if `question.conform`.
 
     Errors become answers.
@@ -244,9 +242,9 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
     try:
         if question.partitions:
             spec = catalogue.expected(question.table)
-            return Agreement(missing=compare_partitions(session, spec, question.partitions))
+            return Agreement(missing=compare_partitions(tables, spec, question.partitions))
         ask = catalogue.conform if question.conform else catalogue.compare
-        comparison = ask(session, question.table)
+        comparison = ask(tables, question.table)
     except (HiveLoginRefused, TooManySessions) as error:
         return NoAnswer(str(error), error)
     except StatementFailed as error:
@@ -255,7 +253,7 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
         return NoAnswer(str(error))
     except TableError as error:
         return Disagreement(error)
-    return Agreement(is_current=not isinstance(comparison, Statements))
+    return Agreement(is_current=not isinstance(comparison, TableChanges))
 
 
 def _recorded(table: Table) -> Collection[ComparedTable]:

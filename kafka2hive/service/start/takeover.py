@@ -133,7 +133,7 @@ class TablesInHive:
             return ()
         try:
             for name in names:
-                self._catalogue.conform(self.metastore.session, name)
+                self._catalogue.conform(self.metastore.tables, name)
         except MetastoreUnavailable as error:
             raise self._not_compared(name, error) from error
         # only a run records when a table was created, because it then also registers what a dropped table has lost
@@ -150,8 +150,8 @@ class TablesInHive:
             paths = [partition.path for partition in partitions if partition.table == name and partition.path]
             spec = self._catalogue.expected(name)
             try:
-                for part in slices_to_compare(self.metastore.session, spec, paths):
-                    compare_partitions(self.metastore.session, spec, part)
+                for part in slices_to_compare(self.metastore.tables, spec, paths):
+                    compare_partitions(self.metastore.tables, spec, part)
             except MetastoreUnavailable as error:
                 raise self._not_compared(name, error) from error
 

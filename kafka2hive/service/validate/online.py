@@ -7,7 +7,8 @@ from itertools import chain
 from kafka2hive.config.keys import DeadLetterOptions
 from kafka2hive.config.route import RoutedTable
 from kafka2hive.hive.description import TableDescription, is_same_creation
-from kafka2hive.hive.stored_as import reader_of, unread, unread_letters
+from kafka2hive.hive.port import Hive
+from kafka2hive.hive.stored_as import unread, unread_letters
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import View, look
@@ -19,11 +20,11 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TableError,
 )
-from kafka2hive.model.metastore import Hive, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.registry.port import Registry
-from kafka2hive.service.hive.schemas import Catalogue, Statements
+from kafka2hive.service.hive.schemas import Catalogue, TableChanges
 from kafka2hive.service.start.preview import StartPreview, look_at_kafka
 from kafka2hive.service.tables.ledgers import UnreadableLedger, apart, attempt, known_states, ledger_tables
 from kafka2hive.service.tables.table_state import MapTable
@@ -189,9 +190,11 @@ def _unread_files(
 ) -> list[Check]:
     """Return a warning for each table whose files this version of Hive, or its configuration, does not read correctly."""
     try:
-        reader = reader_of(metastore.session)
+        reader = metastore.tables.reader()
     except MetastoreUnavailable as error:
         return [Check("hive", "files", Failed(error.to_error(str(error))))]
+    if reader is None:
+        return []
     faults = {}
     for table in tables:
         if catalogue.is_resolved(table.name):  # otherwise the table's own check has failed
@@ -213,14 +216,14 @@ def _hive_result(
     try:
         if table is not None:
             catalogue.resolve(table)
-        comparison = catalogue.compare(metastore.session, name)
-        is_missing = isinstance(comparison, Statements) and comparison.new_directory is not None
+        comparison = catalogue.compare(metastore.tables, name)
+        is_missing = isinstance(comparison, TableChanges) and comparison.new_directory is not None
         is_another = isinstance(comparison, TableDescription) and not all(
             is_same_creation(each, comparison.created) for each in created
         )
         if is_another or (is_missing and created):
             return Warned(_lost(name, "and created again" if is_another else "or renamed"))
-        if isinstance(comparison, Statements):
+        if isinstance(comparison, TableChanges):
             count = counted(len(comparison.statements), "statement")
             state = "does not match the map" if comparison.new_directory is None else "does not exist"
             return Passed(f"{state} yet: a run sends {count} (`kafka2hive plan -c MAP` shows them)")

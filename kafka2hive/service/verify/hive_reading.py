@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka2hive.hive.check import check_partition
-from kafka2hive.hive.tables import TableSpec, describe_partition, spec_as_compared
+from kafka2hive.hive.port import Tables
+from kafka2hive.hive.tables import TableSpec, spec_as_compared
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Session
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.verify.hive_partitions import Locations
@@ -22,10 +22,10 @@ _Expected = dict[tuple[str, str], tuple[TableSpec, ...]]
 
 @dataclass(frozen=True, slots=True)
 class HiveReading:
-    """How Hive reads the map's `tables`, as it describes them in one session."""
+    """How Hive reads the map's `tables`, as `in_hive` describes them."""
 
     tables: MapTables
-    session: Session
+    in_hive: Tables
 
     def audit_tables(self, finals: Sequence[Snapshot]) -> list[Finding]:
         """Compare the tables of the files with the map. Raises MetastoreUnavailable, ServiceUnavailable."""
@@ -33,14 +33,14 @@ class HiveReading:
         for name in sorted({file.hive_partition.table for snapshot in finals for file in snapshot.files}):
             try:
                 if self._resolve(name):
-                    self.tables.catalogue.compare(self.session, name)
+                    self.tables.catalogue.compare(self.in_hive, name)
             except TableError as error:
                 findings.append(Finding(_CODE, name, error.message.removeprefix(f"{name}: ")))
         return findings
 
     def partitions(self, finals: Sequence[Snapshot], locations: Locations) -> "DescribedPartitions":
         """Return the partitions' locations, each compared with its files when it is looked up."""
-        return DescribedPartitions(locations, self.session, self._expected(finals))
+        return DescribedPartitions(locations, self.in_hive, self._expected(finals))
 
     def _expected(self, finals: Sequence[Snapshot]) -> _Expected:
         """Return how the files of each partition were written, by its table and path."""
@@ -72,7 +72,7 @@ class DescribedPartitions:
     """Looks partitions up by their descriptions, so that each is asked for once. `findings` are about those looked up."""
 
     _locations: Locations
-    _session: Session
+    _in_hive: Tables
     _expected: Mapping[tuple[str, str], tuple[TableSpec, ...]]
     findings: list[Finding] = field(default_factory=list)
 
@@ -81,7 +81,7 @@ class DescribedPartitions:
         specs = self._expected.get(partition.name, ())
         if not specs:
             return self._locations.location(partition)
-        description = describe_partition(self._session, partition.table, partition.path)
+        description = self._in_hive.describe_partition(partition.table, partition.path)
         if description is None:
             return None
         for spec in specs:

@@ -394,14 +394,14 @@ class Process:
             CompletionTracker(self.clock, True, lambda rule, table: EveryOther(around.cluster)),
             HiveGate(
                 catalogue.spec,
-                lambda question: ask_hive(self.metastore.session, catalogue, question),
+                lambda question: ask_hive(self.metastore.tables, catalogue, question),
                 lambda table: None,
                 DEAD_LETTER_TABLE,
             ),
         )
         self.tables.process = self
         self.view = KafkaView(kafka, self.clock)
-        looks = TableLooks(catalogue, self.metastore.session, self.clock) if around.tables_vanish else None
+        looks = TableLooks(catalogue, self.metastore.tables, self.clock) if around.tables_vanish else None
         self.registrar = Registrar(
             self.metastore, catalogue.ensure, self.wiring.background, self.clock, tables=looks
         )

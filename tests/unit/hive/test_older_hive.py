@@ -7,9 +7,11 @@ import pytest
 
 from kafka2hive.config.keys import Column, WriterOptions
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.stored_as import Reader, reader_of, unread, unread_letters
+from kafka2hive.hive.port import Hive
+from kafka2hive.hive.session_tables import SessionTables
+from kafka2hive.hive.stored_as import Reader, unread, unread_letters
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.tables.table_state import MapTable
@@ -46,7 +48,10 @@ class Answers:
     """A session that answers SET from a list; no table exists."""
 
     def __init__(self, answers: dict[str, Rows | Exception]) -> None:
-        self.answers, self.session = answers, self
+        self.answers, self.tables = answers, SessionTables(self)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def run(self, *statements: str) -> Rows:
         (statement,) = statements
@@ -72,7 +77,7 @@ class Answers:
 def test_a_server_says_what_it_reads_and_one_that_does_not_say_it_is_taken_for_a_new_one(
     answers: dict[str, Rows | Exception], reader: Reader
 ) -> None:
-    assert reader_of(cast("Session", Answers(answers))) == reader
+    assert SessionTables(Answers(answers)).reader() == reader
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable
 
+from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Kafka2HiveError, SchemaRegistryUnavailable, TableError
-from kafka2hive.model.metastore import Hive, HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.containment import Containment
 from kafka2hive.storage.port import Background, Clock, StorageError, Thread

@@ -7,11 +7,12 @@ import pytest
 
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.hive.port import Hive
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, NoSuchTable, StatementFailed
 from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.service.hive.schemas import Catalogue, Statements
+from kafka2hive.service.hive.schemas import Catalogue, TableChanges
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.storage.local import LocalFileSystem
 
@@ -33,7 +34,10 @@ class FakeHive:
     """Knows one table, and nothing else."""
 
     def __init__(self) -> None:
-        self.session = self
+        self.tables = SessionTables(self)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def run(self, *_: str) -> list[tuple[Any, ...]]:
         return [
@@ -95,10 +99,10 @@ def _catalogue(hive: AlteredHive, evolution: str) -> Catalogue:
 def test_a_column_that_hive_lacks_is_added_once_and_only_when_the_map_says_so() -> None:
     hive = AlteredHive()
     catalogue = _catalogue(hive, "add")
-    compared = catalogue.compare(cast("Session", hive), "air.films")
-    assert isinstance(compared, Statements) and hive.sent == [], "to compare sends nothing"
+    compared = catalogue.compare(SessionTables(hive), "air.films")
+    assert isinstance(compared, TableChanges) and hive.sent == [], "to compare sends nothing"
     for _ in range(2):
-        found = catalogue.conform(cast("Session", hive), "air.films")
+        found = catalogue.conform(SessionTables(hive), "air.films")
         assert [column.name for column in found.columns] == ["title", "year"]
         assert hive.sent == list(compared.statements)
 
@@ -107,7 +111,7 @@ def test_a_column_that_hive_lacks_is_a_difference_by_default() -> None:
     hive = AlteredHive()
     for look in (_catalogue(hive, "ignore").compare, _catalogue(hive, "ignore").conform):
         with pytest.raises(TableError, match="Hive has no column year"):
-            look(cast("Session", hive), "air.films")
+            look(SessionTables(hive), "air.films")
     assert hive.sent == []
 
 
@@ -115,10 +119,10 @@ def test_an_alteration_without_an_answer_is_looked_at_and_not_sent_again_when_it
     for hive, sent in ((AlteredHive(lost="ALTER"), 1), (AlteredHive(unsent="ALTER"), 0)):
         catalogue = _catalogue(hive, "add")
         with pytest.raises(MetastoreUnavailable):
-            catalogue.conform(cast("Session", hive), "air.films")
+            catalogue.conform(SessionTables(hive), "air.films")
         assert len(hive.sent) == sent
         hive.lost = hive.unsent = "nothing"
-        catalogue.conform(cast("Session", hive), "air.films")
+        catalogue.conform(SessionTables(hive), "air.films")
         assert len(hive.sent) == 1
 
 
@@ -153,11 +157,11 @@ class JsonHive(AlteredHive):
 def test_a_column_is_added_to_a_table_of_json_in_a_session_that_lets_hive_do_it(serdes: str) -> None:
     hive = JsonHive(serdes)
     catalogue = _catalogue(hive, "add\n    writer: {format: json}")
-    compared = catalogue.compare(cast("Session", hive), "air.films")
-    assert isinstance(compared, Statements)
+    compared = catalogue.compare(SessionTables(hive), "air.films")
+    assert isinstance(compared, TableChanges)
     settings = [f"SET {hive.PROPERTY}=a.OrcSerde,{hive.SERDE}"] if serdes == "a.OrcSerde" else []
     assert list(compared.statements[:-1]) == settings
-    assert [c.name for c in catalogue.conform(cast("Session", hive), "air.films").columns] == [
+    assert [c.name for c in catalogue.conform(SessionTables(hive), "air.films").columns] == [
         "title",
         "year",
     ]
@@ -167,7 +171,7 @@ def test_a_column_is_added_to_a_table_of_json_in_a_session_that_lets_hive_do_it(
 def test_the_statement_that_a_user_is_shown_for_a_table_of_json_works_too() -> None:
     catalogue = _catalogue(JsonHive("a.OrcSerde"), "ignore\n    writer: {format: json}")
     with pytest.raises(TableError) as refused:
-        catalogue.compare(cast("Session", JsonHive("a.OrcSerde")), "air.films")
+        catalogue.compare(SessionTables(JsonHive("a.OrcSerde")), "air.films")
     assert f"SET {JsonHive.PROPERTY}=<its value>,{JsonHive.SERDE}; ALTER TABLE" in refused.value.remedy
 
 
@@ -214,18 +218,18 @@ def _new_table(hive: RacedHive) -> Catalogue:
 def test_who_loses_the_race_to_make_a_database_and_a_table_goes_on(error: Exception) -> None:
     hive = RacedHive(error)
     catalogue = _new_table(hive)
-    assert catalogue.conform(cast("Session", hive), "air.films").location == "file:///t"
+    assert catalogue.conform(SessionTables(hive), "air.films").location == "file:///t"
     assert [kind.split()[1] for kind in hive.sent] == ["DATABASE", "DATABASE", "EXTERNAL"]
 
 
 def test_a_statement_that_fails_again_and_again_is_the_tables_own_error() -> None:
     hive = RacedHive(StatementFailed("quota of databases in: CREATE DATABASE"), is_made=False)
     with pytest.raises(TableError, match=r"hive\.refused.*air\.films: quota") as failed:
-        _new_table(hive).conform(cast("Session", hive), "air.films")
+        _new_table(hive).conform(SessionTables(hive), "air.films")
     assert "Hive's message" in failed.value.remedy, "Hive has answered, so it need not be brought back"
     refusing = RacedHive(MetastoreRefused("Permission denied"), is_made=False)
     with pytest.raises(TableError, match=r"hive\.refused.*air\.films: Permission denied"):
-        _new_table(refusing).conform(cast("Session", refusing), "air.films")
+        _new_table(refusing).conform(SessionTables(refusing), "air.films")
 
 
 def test_columns_of_types_that_no_file_has_are_refused_when_the_map_takes_them_from_hive() -> None:
@@ -268,7 +272,7 @@ def test_the_service_makes_the_directory_of_a_table_before_hive_would_own_it(tmp
     service_map = _letters_in(tmp_path / "a" / "letters")
     name = service_map.dead_letters.table
     hive = HiveThatMakesDirectories(tmp_path / "a" / "letters")
-    session = cast("Session", hive)
+    session = SessionTables(hive)
     catalogue = Catalogue(service_map, cast("Hive", hive), LocalFileSystem())
     catalogue.compare(session, name)
     assert not hive.directory.exists(), "to compare makes nothing"
@@ -283,7 +287,7 @@ def test_a_directory_that_cannot_be_made_is_the_tables_error_and_hive_is_not_ask
     hive = HiveThatMakesDirectories(tmp_path / "a" / "letters")
     catalogue = Catalogue(service_map, cast("Hive", hive), LocalFileSystem())
     with pytest.raises(TableError, match="a/letters must exist before its table in Hive"):
-        catalogue.conform(cast("Session", hive), service_map.dead_letters.table)
+        catalogue.conform(SessionTables(hive), service_map.dead_letters.table)
     assert hive.at_create is None
 
 
@@ -343,13 +347,13 @@ def test_the_view_of_newest_states_is_made_once_and_again_if_the_map_changes(
 ) -> None:
     hive = HiveWithView(columns)
     for _ in range(2):
-        _with_view(hive).conform(cast("Session", hive), "air.films")
+        _with_view(hive).conform(SessionTables(hive), "air.films")
         assert len(hive.sent) == statements
     assert hive.sent[-1].startswith("CREATE OR REPLACE VIEW `air`.`films_latest`")
-    _with_view(hive, LATEST.replace("[id]", "[id, name]")).conform(cast("Session", hive), "air.films")
+    _with_view(hive, LATEST.replace("[id]", "[id, name]")).conform(SessionTables(hive), "air.films")
     assert len(hive.sent) == statements + 1 and "PARTITION BY `id`, `name`" in hive.sent[-1]
     without = LATEST.replace("    latest: {key: [id]}\n", "")
-    _with_view(hive, without).conform(cast("Session", hive), "air.films")
+    _with_view(hive, without).conform(SessionTables(hive), "air.films")
     assert len(hive.sent) == statements + 1
 
 
@@ -357,5 +361,5 @@ def test_a_table_with_the_views_name_is_left_alone() -> None:
     hive = HiveWithView(7)
     hive.kind = "MANAGED_TABLE"
     with pytest.raises(TableError, match="films_latest") as refused:
-        _with_view(hive).conform(cast("Session", hive), "air.films")
+        _with_view(hive).conform(SessionTables(hive), "air.films")
     assert refused.value.code == "hive.not_a_view" and hive.sent == []

@@ -1,13 +1,15 @@
 """A run notices that Hive's tables were dropped, renamed or created again, at a bounded cost however many tables it has (R12)."""
 
 import re
+from types import SimpleNamespace
 from typing import Any, cast
 
 from kafka2hive.config.load import load_text
 from kafka2hive.hive.description import is_same_creation
-from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.hive.port import Hive
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, NoSuchTable
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.hive.table_looks import (
@@ -39,7 +41,6 @@ class Tables:
     """Hive's tables: the location and the time of creation of each. CREATE makes them on Tuesday."""
 
     def __init__(self) -> None:
-        self.session = self
         self.tables: dict[str, tuple[str, str]] = {}
         self.statements: list[str] = []
         self.down = self.mute = False
@@ -79,6 +80,10 @@ class Tables:
         ]
 
 
+def _as_hive(tables: Tables) -> Hive:
+    return cast("Hive", SimpleNamespace(tables=SessionTables(tables)))
+
+
 class Run:
     """A run whose `count` tables have all matched Hive's."""
 
@@ -88,13 +93,13 @@ class Run:
         tables = ", ".join(f"{{table: {name}, topics: [{name[4:]}], columns: {{a: int}}}}" for name in names)
         text = MAP.replace("CREATE", str(create).lower()).replace("TABLES", tables)
         self.service_map = service_map = load_text(text, "m", {})
-        self.catalogue = Catalogue(service_map, cast("Hive", self.hive))
+        self.catalogue = Catalogue(service_map, _as_hive(self.hive))
         for name, rule in zip(names, service_map.tables, strict=True):
             self.table = MapTable(rule, LedgerPaths("file:///ledger", name), (name[4:],))
             self.catalogue.resolve(self.table)
             self.hive.tables[name] = (self.catalogue.expected(name).location, MONDAY)
-            self.catalogue.compare(self.hive, name)
-        self.looks = TableLooks(self.catalogue, self.hive, self.clock)
+            self.catalogue.compare(SessionTables(self.hive), name)
+        self.looks = TableLooks(self.catalogue, SessionTables(self.hive), self.clock)
         self.hive.statements.clear()
 
     def look(self) -> TableLook:
@@ -187,7 +192,7 @@ def test_validate_and_doctor_warn_of_a_table_that_is_gone_or_was_created_again_s
     def told() -> list[tuple[str, str]]:
         letters = run.service_map.dead_letters
         checks = check_hive(
-            cast("Hive", run.hive), run.catalogue, [run.table], letters=letters, states=[recorded]
+            _as_hive(run.hive), run.catalogue, [run.table], letters=letters, states=[recorded]
         )
         errors = [check.result.error for check in checks if isinstance(check.result, Warned)]
         return [(error.code, error.message) for error in errors]

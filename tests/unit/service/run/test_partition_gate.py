@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.keys import Column
-from kafka2hive.hive.session import NoSuchPartition
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.hive.tables import TableSpec
 from kafka2hive.ledger.snapshot.change import Compaction, DataEpoch, Replay
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import NoSuchPartition
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.hive.partitions import (
     DESCRIBED_AT_ONCE,
@@ -200,19 +201,19 @@ SPEC = TableSpec("a.b", (Column("a", "int"),), (Column("hr", "int"),), "hdfs://n
 
 def test_partitions_are_described_one_by_one_and_all_contradictions_are_counted() -> None:
     session = Session({"hr=1": PARQUET, "hr=2": TEXT, "hr=3": TEXT})
-    assert compare_partitions(session, SPEC, ["hr=1", "hr=4"]) == {"hr=4"}
+    assert compare_partitions(SessionTables(session), SPEC, ["hr=1", "hr=4"]) == {"hr=4"}
     with pytest.raises(TableError, match=r"partition hr=2 .*\(and 1 more of its partitions\)") as refused:
-        compare_partitions(session, SPEC, ["hr=3", "hr=2", "hr=1"])
+        compare_partitions(SessionTables(session), SPEC, ["hr=3", "hr=2", "hr=1"])
     assert refused.value.code == "hive.partition"
 
 
 def test_hive_lists_many_partitions_and_none_is_missed_for_its_spelling() -> None:
     session = Session({f"hr={number}": TEXT for number in range(10)})
     paths = [f"hr={number:02}" for number in range(DESCRIBED_AT_ONCE + 1)]
-    missing = compare_partitions(session, SPEC, paths)
+    missing = compare_partitions(SessionTables(session), SPEC, paths)
     assert missing == set(paths[10:]) and session.sent == ["SHOW PARTITIONS `a`.`b`"]
     with pytest.raises(TableError, match="hr=05"):
-        compare_partitions(session, SPEC, ["hr=05"])
+        compare_partitions(SessionTables(session), SPEC, ["hr=05"])
 
 
 def test_a_run_remembers_a_bounded_number_of_partitions_those_in_use_the_longest() -> None:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.hive.port import Hive
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.ledger.look import look
 from kafka2hive.model.errors import SchemaRegistryUnavailable, ServiceUnavailable, TableError
-from kafka2hive.model.metastore import Hive
+from kafka2hive.model.metastore import NoSuchTable
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import AVRO, WriterId, WriterSchema
@@ -79,7 +80,10 @@ class FakeHive:
 
     def __init__(self, **columns: str) -> None:
         self.columns = columns
-        self.session = self
+        self.tables = SessionTables(self)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def run(self, *_: str) -> list[tuple[Any, ...]]:
         columns = [(name, kind, "") for name, kind in self.columns.items()]
@@ -361,10 +365,10 @@ class EmptyHive:
     """Has no table, and takes nothing."""
 
     def __init__(self) -> None:
-        self.session = self
+        self.tables = SessionTables(self)
 
-    def run(self, statement: str) -> list[tuple[Any, ...]]:
-        raise NoSuchTable(statement)
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        raise NoSuchTable(*statements)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Column, TextOptions
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.session import NoSuchPartition
+from kafka2hive.hive.port import Hive
+from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.hive.tables import TableSpec, compared_table, spec_as_compared, written_text
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Hive
+from kafka2hive.model.metastore import NoSuchPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.hive.schemas import MapTables
 from kafka2hive.service.tables.table_state import MapTable
@@ -61,7 +62,7 @@ class FakeHive:
     """Describes partitions of delimited text by path: each with its delimiter. `properties` are the table's."""
 
     def __init__(self, delimiters: dict[str, str], properties: Sequence[tuple[str, str]] = ()) -> None:
-        self.session = self
+        self.tables = SessionTables(self)
         self.delimiters, self.properties, self.sent = delimiters, properties, list[str]()
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
@@ -130,7 +131,7 @@ def reading(folder: Path, hive: FakeHive) -> HiveReading:
     wiring = wire(load_text(MAP.replace("FOLDER", str(folder)), "m", {}))
     tables = MapTables(wiring, cast("Hive", hive))
     tables.catalogue.resolve(MapTable(wiring.map.tables[0], wiring.paths("air.films"), ("films",)))
-    return HiveReading(tables, hive)
+    return HiveReading(tables, hive.tables)
 
 
 @pytest.fixture
