@@ -34,6 +34,8 @@ class TableBacklog:
     - `epoch`: the number of the table's next snapshot.
     - `may_wait`: whether the table may wait longer than `flush.interval` for `flush.min_bytes`.
     - `bounds`: the bounds of event time, without the time of planning.
+    - `fresh_records`: how many of the records have come since the table's last epoch of this run was planned.
+    - `most_records`: how many records the table may read now (ceiling.py); None without a ceiling.
     """
 
     table: str
@@ -47,6 +49,8 @@ class TableBacklog:
     most_bytes_per_record: float = 0.0
     may_wait: bool = False
     bounds: EventBounds | None = None
+    fresh_records: int = 0
+    most_records: int | None = None
 
     @property
     def records(self) -> int:
@@ -54,9 +58,14 @@ class TableBacklog:
         return sum([r.end - r.start for r in self.ranges])
 
     @property
+    def readable(self) -> int:
+        """Return the number of waiting offsets that the table may read now."""
+        return self.records if self.most_records is None else min(self.records, self.most_records)
+
+    @property
     def bytes(self) -> float:
-        """Return the estimated number of waiting bytes."""
-        return self.records * self.bytes_per_record
+        """Return the estimated number of waiting bytes that the table may read now."""
+        return self.readable * self.bytes_per_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ def is_due(backlog: TableBacklog) -> bool:
     A table waits for enough bytes so that its files become large. If it may wait longer, the interval is between
     `flush.interval` and `flush.max_interval`: it ends when the bytes are worth a file.
     """
-    if not backlog.records:
+    if not backlog.readable:
         return False
     flush, waited = backlog.flush, backlog.seconds_since_epoch
     if waited >= flush.longest_seconds or backlog.bytes >= flush.bytes:
@@ -112,21 +121,21 @@ def plan_epoch(
         eligible = [b for b in backlogs if (b.records if drain else is_due(b))]
     tables = sorted(eligible, key=attrgetter("table"))
     pieces = [
-        RangePiece(index, ranges, weigh(ranges, _record_bytes(tables[index])))
+        RangePiece(index, ranges, weigh(ranges, record_bytes(tables[index])))
         for index, ranges in enumerate(_allocate(tables, limits))
     ]
     if not pieces:
         return ()
     total = sum(p.weight for p in pieces)
     count = task_count(total, slots)
-    parts = [part for p in pieces for part in cut(p, _record_bytes(tables[p.table]), total / count)]
+    parts = [part for p in pieces for part in cut(p, record_bytes(tables[p.table]), total / count)]
     return tuple(
         TaskPlan(index, tuple(_table_task(tables[p.table], p.ranges, planned_at_ms) for p in _join(task)))
         for index, task in enumerate(pack(parts, count))
     )
 
 
-def _record_bytes(backlog: TableBacklog) -> float:
+def record_bytes(backlog: TableBacklog) -> float:
     """Return the estimated size of a record: at least one byte, because empty records also take time to read."""
     return max(1.0, backlog.bytes_per_record)
 
@@ -138,9 +147,9 @@ def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[Offs
     fairness, Ghodsi et al. 2011), in whole numbers to avoid rounding errors.
     """
     epoch_bytes, epoch_records = max(1, limits.epoch_bytes), max(1, limits.epoch_records)
-    most = [max(_record_bytes(t), t.most_bytes_per_record) for t in tables]
+    most = [max(record_bytes(t), t.most_bytes_per_record) for t in tables]
     prices = [max(epoch_bytes, ceil(size * epoch_records)) for size in most]
-    demands = [t.records * price for t, price in zip(tables, prices, strict=True)]
+    demands = [t.readable * price for t, price in zip(tables, prices, strict=True)]
     shares = fair_shares(demands, epoch_bytes * epoch_records)
     return [
         _prefixes(t.ranges, share // price) for t, price, share in zip(tables, prices, shares, strict=True)

@@ -54,6 +54,16 @@ class Limits:
             above=0,
         ),
     ] = 5_000_000
+    backfill_bytes: Annotated[
+        Size | None,
+        Key(
+            "Bytes a second by which the backlogs of all tables together may shrink; what arrives is never held back. "
+            "[More](partitions.md#the-ceiling-of-a-backfill).",
+            name="backfill",
+            written="size",
+            otherwise="no ceiling",
+        ),
+    ] = None
     file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
     open_files: Annotated[
         int,

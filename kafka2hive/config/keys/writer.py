@@ -167,6 +167,15 @@ class Flush:
             derived=True,
         ),
     ] = 16 * MIB
+    backfill_bytes: Annotated[
+        Size | None,
+        Key(
+            "Bytes a second by which a backlog may shrink; what arrives is never held back. [More](#the-ceiling-of-a-backfill).",
+            name="backfill",
+            written="size",
+            otherwise="no ceiling",
+        ),
+    ] = None
 
     @property
     def longest_seconds(self) -> float:

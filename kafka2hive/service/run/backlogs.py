@@ -32,11 +32,14 @@ class Backlogs:
 
     _publish: Publish
     _planned_at: dict[str, float] = field(default_factory=dict, init=False)
+    _left: dict[str, int] = field(default_factory=dict, init=False)
+    """The lag of each table that its last epoch left."""
     _warned: dict[str, set[str]] = field(default_factory=dict, init=False)
 
     def forget(self, table: Table) -> None:
-        """Forget when the table was planned last."""
+        """Forget when the table was planned last, and what that epoch left."""
         self._planned_at.pop(table.name, None)
+        self._left.pop(table.name, None)
 
     def ranges_to_read(
         self, table: Table, logs: Logs, born_later: Collection[str], now: str
@@ -129,7 +132,14 @@ class Backlogs:
             flush=table.rule.flush,
             may_wait=table.record_sizes.is_measured and not table.is_certificate_awaited,
             bounds=event_bounds(table.rule, table.owned.state),
+            fresh_records=self._fresh_records(table, ranges),
         )
+
+    def _fresh_records(self, table: Table, ranges: Collection[OffsetRange]) -> int:
+        """Return how many of the waiting records have come since the table's last epoch was planned, 0 before the first one."""
+        left = self._left.get(table.name)
+        came = 0 if left is None else max((table.lag or 0) - left, 0)
+        return min(came, sum(r.end - r.start for r in ranges))
 
     def note_epoch(self, table: Table, planned_at: float, accounts: Sequence[RangeAccounting]) -> None:
         """Note a published epoch of the table, which was planned at `planned_at` (monotonic seconds).
@@ -139,7 +149,7 @@ class Backlogs:
         self._planned_at[table.name] = planned_at
         table.record_sizes.learn(accounts)
         done = sum(entry.account.read + entry.account.absent for entry in accounts)
-        table.lag = max((table.lag or 0) - done, 0)
+        table.lag = self._left[table.name] = max((table.lag or 0) - done, 0)
 
 
 def contradicts(table: Table, logs: Logs) -> bool:

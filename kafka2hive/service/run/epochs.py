@@ -14,6 +14,7 @@ from kafka2hive.model.offsets import OffsetRange, first_ranges
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.text import counted
 from kafka2hive.plan import TableBacklog, is_due, plan_epoch
+from kafka2hive.plan.ceiling import with_ceilings
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan
 from kafka2hive.plan.failure_isolation import FailureIsolation
 from kafka2hive.service.chores.chores import ChoreTasks
@@ -394,9 +395,10 @@ class EpochLoop:
         now_ms = self._clock.epoch_ms()
 
         def plan(part: Sequence[TableBacklog]) -> tuple[TaskPlan, ...]:
+            limits = self._wiring.map.limits
             return plan_epoch(
-                part,
-                self._wiring.map.limits,
+                part if self._once is not None else with_ceilings(part, limits.backfill_bytes),
+                limits,
                 slots,
                 now_ms,
                 drain=self._once is not None,
