@@ -32,11 +32,13 @@ def event_times(
 ) -> list[EventTime]:
     """Return the candidates, the best first: filled in nearly all records, a time rather than a day, nearest to Kafka's.
 
-    `times_ms` has Kafka's timestamp of each row.
+    `times_ms` has Kafka's timestamp of each row. Columns with infinite times are none: they would make buckets of the year 9999.
     """
     candidates = []
     for column in columns:
-        if column.type in ("timestamp", "date"):
+        if column.type in ("timestamp", "date") and not any(
+            key.startswith("beyond:") for key in column.leeway
+        ):
             values = pc.divide(rows.column(column.name).cast(NAIVE).cast(pa.int64()), 1000)
             distances = pc.drop_null(pc.abs(pc.subtract(values, times_ms)))
             if len(distances):
@@ -69,18 +71,21 @@ def rate_of(times_by_partition: Sequence[Sequence[int]], bytes_per_record: float
     return Rate(per_second, per_second * bytes_per_record) if per_second else None
 
 
-def event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
-    """Return the keys of `bucket` that name the event time; for a change log it is the time of the change."""
+def event_keys(draft: Draft, events: Sequence[EventTime], rows: pa.RecordBatch) -> str:
+    """Return the keys of `bucket` that name the event time; for a change log it is the time of the change, if rows have it."""
     if draft.source != "events":
-        return f"field: {TIME}, unit: ms"
+        has_times = rows.column(TIME).null_count <= _MOST_NULLS * len(rows)
+        return f"field: {TIME}, unit: ms" if has_times else "time: record"
     return f"field: {key_text(events[0].column.name)}" if events else ""
 
 
-def advice_on(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
-    """Return notes on the event time (the best of `events`) and the flush interval."""
+def advice_on(draft: Draft, event: str, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
+    """Return notes on the event time (`event`, the best of `events`) and the flush interval."""
     notes = []
     times = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
-    if draft.source != "events":
+    if draft.source != "events" and TIME not in event:
+        notes.append(f"changes of {draft.source} without {TIME}: buckets are by Kafka's own timestamps")
+    elif draft.source != "events":
         notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
     elif times:
         notes.append(f"event time: {times[0]}" + (f"; others: {', '.join(times[1:])}" if times[1:] else ""))

@@ -10,18 +10,20 @@ from kafka2hive.model.hive_type_parser import MAX_NESTING
 from kafka2hive.model.text import counted
 from kafka2hive.schema_evolution.fields import WriterField
 from kafka2hive.service.draft.documents import DocumentShape, merge
+from kafka2hive.service.draft.extended_json import NOTE, extended_value
 from kafka2hive.service.draft.loose_columns import TEXT_FORMS, loose_column, number_type
 from kafka2hive.service.draft.map_text import DraftColumn
-from kafka2hive.service.draft.times import time_column
+from kafka2hive.service.draft.times import time_column, unit_of
 
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
 _FIELD = re.compile(r"[A-Za-z0-9_$]+")
 _MANY_KEYS = 24
 """An object with more distinct keys than this, most of them rare, is a map whose keys are data."""
-_TIME_NAME = re.compile(r"(^|_)(at|ts|time|timestamp|date|datetime|epoch|millis|ms|created|updated|when)$")
-_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
-
+_TIME_NAME = re.compile(
+    r"(^|_)(at|ts|time|timestamp|date|datetime|epoch|millis|ms|msec|micros|nano|nanos|created|updated|when)$"
+)
+_LAST_DAY = 4_102_444_800 // 86_400
+"""In the year 2100."""
 
 _FAMILY = {
     "whole": "number",
@@ -31,6 +33,7 @@ _FAMILY = {
     **dict.fromkeys(("string", "date", "timestamp", "finer"), "text"),
     **dict.fromkeys(TEXT_FORMS, "text"),
 }
+_NUMERALS = ({"quoted"}, {"pointed"}, {"quoted", "pointed"})
 ANY_JSON = "json: text"
 _ALWAYS_NULL = "is always null"
 """In the note on a field that needs no column."""
@@ -73,57 +76,99 @@ class Columns:
     def __init__(self, documents: DocumentShape) -> None:
         self.notes: list[str] = []
         self._names = Names(self.notes)
+        self._numerals: list[str] = []
         self.columns = tuple(self._of_members(documents, ()))
+        if self._numerals:
+            self.notes.append(
+                f"all values of {', '.join(self._numerals)} are numbers in quotes, which stay texts: a bigint or a double with"
+                " quoted: accept, or a decimal, makes numbers of them"
+            )
 
     def _of_members(self, shape: DocumentShape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
         for key, member in shape.members.items():
             yield from self._of(member, (*keys, key))
 
-    def _of(self, shape: DocumentShape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
+    def _of(
+        self, shape: DocumentShape, keys: tuple[str, ...], named: tuple[str, ...] = ()
+    ) -> Iterator[DraftColumn]:
+        """Yield the columns of the values at a path. `named`: the path that gives the name, if it is another."""
+        place, named = path_text(keys), named or keys
         if "" in keys or len(keys) > MOST_STEPS:
             self.notes.append(
-                f"{path_text(keys)} cannot be a path: left out, but from: $ with json: text keeps the whole message"
+                f"{place} cannot be a path: left out, but from: $ with json: text keeps the whole message"
             )
             return
-        if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
-            # Hive's structs cannot have such keys, but columns can read them
+        if (value := extended_value(shape)) is not None:
+            self.notes += [NOTE] if NOTE not in self.notes else []
+            path = (*keys, *value.path)
+            if value.type:
+                yield DraftColumn(
+                    self._names.name(named), value.type, path, unit=value.unit, leeway=value.leeway
+                )
+            else:
+                yield from self._of(value.shape, path, named)
+            return
+        if _is_taken_apart(shape):
             yield from self._of_members(shape, keys)
             return
-        is_named_time = _TIME_NAME.search(_plain(keys[-1])) is not None
-        if times := time_column(shape.forms, shape.kinds, path_text(keys), is_named_time):
-            self.notes.append(times.note)
-            yield DraftColumn(self._names.name(keys), times.type, keys, unit=times.unit, leeway=times.leeway)
-            return
-        if loose := loose_column(shape):
-            self.notes += loose.notes(path_text(keys))
-            yield DraftColumn(self._names.name(keys), loose.type, keys, leeway=loose.keys)
-            return
-        if mixture := _mixture(shape, path_text(keys)):
-            self.notes.append(f"{mixture}: json: text keeps each as its text, for get_json_object")
-            yield DraftColumn(self._names.name(keys), "string", keys, leeway=(ANY_JSON,))
+        if column := self._in_other_forms(shape, keys, named):
+            yield column
             return
         counts = _counts(shape)
         unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
+        cut: tuple[str, ...] = ()
         if unit == "ns" and not shape.thousands:
             self.notes.append(
-                f"{path_text(keys)} counts nanoseconds, but a timestamp has microseconds:"
-                " type: timestamp, unit: ns, fraction: truncate cuts them off"
+                f"{place} counts nanoseconds, but a timestamp has microseconds: fraction: truncate cuts them off, and counts"
+                " them; a bigint keeps all digits"
             )
-            unit = None
-        kind = "timestamp" if unit else self._type(shape, path_text(keys))
+            cut = ("fraction: truncate",)
+        if set(shape.kinds) in _NUMERALS:
+            self._numerals.append(place)
+        kind = "timestamp" if unit else self._type(shape, place)
         if kind is not None and kind.count("<") > MAX_NESTING and _nesting(kind) > MAX_NESTING:
             self.notes.append(
-                f"{path_text(keys)} nests more than {MAX_NESTING} deep, but Hive's types cannot: json: text keeps it as its text"
+                f"{place} nests more than {MAX_NESTING} deep, but Hive's types cannot: json: text keeps it as its text"
             )
-            yield DraftColumn(self._names.name(keys), "string", keys, leeway=(ANY_JSON,))
+            yield self._any_json(named, keys)
         elif kind is not None:
-            yield DraftColumn(name=self._names.name(keys), type=kind, keys=keys, unit=unit, counts=counts)
+            yield DraftColumn(
+                name=self._names.name(named), type=kind, keys=keys, unit=unit, counts=counts, leeway=cut
+            )
+
+    def _in_other_forms(
+        self, shape: DocumentShape, keys: tuple[str, ...], named: tuple[str, ...]
+    ) -> DraftColumn | None:
+        """Return the column of values that it takes only by keys of its own; None if it needs none."""
+        place = path_text(keys)
+        is_named_time = _TIME_NAME.search(_plain(keys[-1])) is not None
+        if times := time_column(shape.forms, shape.kinds, place, is_named_time):
+            self.notes.append(times.note)
+            return DraftColumn(
+                self._names.name(named), times.type, keys, unit=times.unit, leeway=times.leeway
+            )
+        if loose := loose_column(shape):
+            self.notes += loose.notes(place)
+            return DraftColumn(self._names.name(named), loose.type, keys, leeway=loose.keys)
+        if mixture := _mixture(shape, place):
+            self.notes.append(f"{mixture}: json: text keeps each as its text, for get_json_object")
+            return self._any_json(named, keys)
+        if shape.kinds and not _has_values(shape):
+            self.notes.append(f"{place} is empty in every record: json: text keeps what it will hold")
+            return self._any_json(named, keys)
+        return None
+
+    def _any_json(self, named: tuple[str, ...], keys: tuple[str, ...]) -> DraftColumn:
+        return DraftColumn(self._names.name(named), "string", keys, leeway=(ANY_JSON,))
 
     def _type(self, shape: DocumentShape, place: str) -> str | None:
         """Return Hive's type of most values, or None if none fits; notes name the values that become dead letters."""
         kinds = shape.kinds
         if not kinds:
             self.notes.append(f"{place} is null in every record: left out")
+            return None
+        if not _has_values(shape):
+            self.notes.append(f"{place} is empty in every record: left out")
             return None
         families = _families(shape)
         most = max(families, key=lambda family: families[family])
@@ -150,7 +195,7 @@ class Columns:
         if count["finer"] and count["date"] + count["string"] <= _RARE * total:
             self.notes.append(
                 f"{place} has {counted(count['finer'], 'time')} with nanoseconds, but a timestamp has microseconds:"
-                " type: timestamp, fraction: truncate cuts them off"
+                " a string keeps all digits"
             )
             return "string"
         most = max(count, key=lambda kind: count[kind])
@@ -165,16 +210,12 @@ class Columns:
         return most
 
     def _object(self, shape: DocumentShape, place: str) -> str | None:
-        if _is_map(shape):
+        if _has_keys_of_data(shape):
             item = self._type(merge(shape.members.values()), f"{place}.*")
             return None if item is None else f"map<string,{item}>"
         fields: dict[str, str] = {}
         for key, member in shape.members.items():
-            if not _FIELD.fullmatch(key) or key.lower() in {name.lower() for name in fields}:
-                self.notes.append(
-                    f"{place}: the key {key!r} cannot be the name of a struct's field: left out"
-                )
-            elif (kind := self._type(member, f"{place}.{key}")) is not None:
+            if (kind := self._type(member, f"{place}.{key}")) is not None:
                 fields[key] = kind
         return "struct<" + ",".join(f"{key}:{kind}" for key, kind in fields.items()) + ">" if fields else None
 
@@ -230,7 +271,7 @@ def _mixture(shape: DocumentShape, place: str) -> str:
     families = _families(shape)
     if families and families.total() - max(families.values()) > _MIXED * families.total():
         return _kinds_text(place, families)
-    if _is_map(shape):
+    if _has_keys_of_data(shape):
         within = [(merge(shape.members.values()), f"{place}.*")]
     else:
         within = [(member, f"{place}.{key}") for key, member in shape.members.items()]
@@ -247,16 +288,33 @@ def _counts(shape: DocumentShape) -> str | None:
     """Return the unit in which whole numbers of this size would count from 1970; None if there is none."""
     if set(shape.kinds) != {"whole"}:
         return None
-    units = (
-        u for u, n in _UNITS.items() if _FIRST_SECOND * n <= shape.low and shape.high <= _LAST_SECOND * n
-    )
-    is_days = shape.low > 0 and shape.high <= _LAST_SECOND // 86_400
-    return next(units, "d" if is_days else None)
+    is_days = shape.low > 0 and shape.high <= _LAST_DAY
+    return unit_of(shape.low, shape.high) or ("d" if is_days else None)
 
 
 def _is_map(shape: DocumentShape) -> bool:
     rare = sum(member.filled + member.nulls < shape.kinds["object"] / 4 for member in shape.members.values())
     return len(shape.members) > _MANY_KEYS and rare > len(shape.members) / 2
+
+
+def _has_keys_of_data(shape: DocumentShape) -> bool:
+    """Return whether an object within a column is a map: Hive's structs cannot have all of its keys as fields."""
+    return _is_map(shape) or not _is_struct(shape)
+
+
+def _is_taken_apart(shape: DocumentShape) -> bool:
+    """Return whether each member gets a column: Hive's structs cannot have such keys, but columns can read them."""
+    if set(shape.kinds) != {"object"} or _is_map(shape):
+        return False
+    return not _is_struct(shape) or any(extended_value(member) for member in shape.members.values())
+
+
+def _has_values(shape: DocumentShape) -> bool:
+    """Return whether there is any value but null, empty objects and empty arrays."""
+    if set(shape.kinds) - {"object", "array"}:
+        return True
+    within = [*shape.members.values(), *([] if shape.elements is None else [shape.elements])]
+    return any(map(_has_values, within))
 
 
 def _is_struct(shape: DocumentShape) -> bool:

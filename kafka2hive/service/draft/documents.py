@@ -32,6 +32,7 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FORMS = {
     "empty": re.compile(""),
     "quoted": _WHOLE,
+    "pointed": re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]{1,18}"),
     "nan": re.compile(r"NaN|[+-]?(Infinity|INF|Inf|inf)|nan"),
     "far": re.compile(r"[+-]?infinity"),
     "comma": re.compile(r"-?[1-9][0-9]{0,2}(\.[0-9]{3})+,[0-9]+|-?[0-9]+,[0-9]{1,2}"),
@@ -109,8 +110,8 @@ class DocumentShape:
     """Statistics of the values at one place of the documents.
 
     `kinds` counts them as boolean, whole, point (`1.0`), fraction, non_finite (NaN, an infinity), string, date, timestamp,
-    finer (a timestamp with nanoseconds), object or array; and strings as quoted (a whole number), empty, nan (no finite number),
-    far (an infinite time), comma (`1.234,5`), grouped (`1,234.5`) or word (for a boolean).
+    finer (a timestamp with nanoseconds), object or array; and strings as quoted (a whole number), pointed (`1.5`), empty, nan (no
+    finite number), far (an infinite time), comma (`1.234,5`), grouped (`1,234.5`) or word (for a boolean).
     `low` and `high` are the bounds of the whole numbers, `thousands` is true if all of these are multiples of 1000. `members`
     has the shape of each key of the objects, `elements` that of the elements of all arrays. `forms` counts the values
     by the forms of times that they have.

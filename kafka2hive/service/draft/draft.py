@@ -209,9 +209,10 @@ def draft_table(
         notes.append(f"Hive has no table {draft.table_name}: a run creates it")
     if recognition.columns:
         events, rate = _events(draft, sample, decoded), _rate(sample)
-        notes += [*advice_on(draft, events, rate), *personal_notes(draft.columns, decoded.rows)]
+        event = event_keys(draft, events, decoded.rows)
+        notes += [*advice_on(draft, event, events, rate), *personal_notes(draft.columns, decoded.rows)]
         interval = 60 if rate is None else rate.interval_seconds
-        draft = replace(draft, event=event_keys(draft, events), interval_seconds=interval)
+        draft = replace(draft, event=event, interval_seconds=interval)
     return replace(draft, notes=tuple(notes))
 
 
@@ -368,7 +369,9 @@ def _outcome(draft: Draft, sample: TopicSample, decoded: Decoded) -> list[str]:
     )
     empty = 0 if decoded.without_rows is None else len(decoded.without_rows)
     skipped = (
-        [f"{counted(empty, 'record')} without a row, skipped: headers, or marks of the change log"]
+        [
+            f"{counted(empty, 'record')} without a row, skipped: headers, empty arrays, or marks of the change log"
+        ]
         if empty
         else []
     )

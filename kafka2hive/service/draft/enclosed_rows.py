@@ -22,12 +22,13 @@ class EnclosedRows:
 
 
 def array_key(objects: Objects) -> str | None:
-    """Return the key of the only array of objects, if more than half of the objects have it; otherwise None."""
+    """Return the key of the only array of objects, if more than half of the objects have it, empty or not; otherwise None."""
     keys = {key for one in objects for key, value in one.items() if _are_objects(value)}
     if len(keys) != 1:
         return None
     (key,) = keys
-    return key if key and 2 * sum(_are_objects(one.get(key)) for one in objects) > len(objects) else None
+    having = sum(one.get(key) == [] or _are_objects(one.get(key)) for one in objects)
+    return key if key and 2 * having > len(objects) else None
 
 
 def _are_objects(value: Any) -> bool:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from kafka2hive.model.text import counted
 from kafka2hive.service.draft.documents import DocumentShape
 
-TEXT_FORMS = ("quoted", "empty", "nan", "far", "comma", "grouped", "word")
+TEXT_FORMS = ("quoted", "pointed", "empty", "nan", "far", "comma", "grouped", "word")
 """Strings that may stand for another value."""
 _NUMBERS = frozenset({"whole", "point", "fraction", "non_finite"})
+_MARKED = frozenset({"comma", "grouped"})
 _KEYS = {
     "quoted": "quoted: accept",
+    "pointed": "quoted: accept",
     "empty": "empty: null",
     "point": "whole: accept",
     "nan": "non_finite: null",
@@ -22,11 +24,12 @@ _KEYS = {
 }
 _NOUNS = {
     "quoted": ("whole number", " in quotes"),
+    "pointed": ("decimal", " in quotes"),
     "empty": ("empty string", " in quotes"),
     "point": ("number", " such as 1.0"),
     "nan": ("string", " such as NaN"),
-    "non_finite": ("number", " that is NaN or infinite"),
-    "far": ("time", " that is infinite"),
+    "non_finite": ("NaN or infinite number", ""),
+    "far": ("infinite time", ""),
     "comma": ("string", " such as 1.234,5"),
     "grouped": ("string", " such as 1,234.5"),
     "word": ("word", " for true or false"),
@@ -35,10 +38,11 @@ _NOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class LooseColumn:
-    """The column's type, and how many values have each of the other forms."""
+    """The column's type, and how many of its `values` have each of the other forms."""
 
     type: str
     counts: dict[str, int]
+    values: int
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -51,7 +55,8 @@ class LooseColumn:
             noun, suffix = _NOUNS[form]
             by_suffix.setdefault(suffix, []).append(counted(count, noun))
         texts = [f"{' and '.join(numbers)}{suffix}" for suffix, numbers in by_suffix.items()]
-        yield f"{place} has {', '.join(texts)} among other values: {', '.join(self.keys)}"
+        among = " among other values" if sum(self.counts.values()) < self.values else ""
+        yield f"{place} has {', '.join(texts)}{among}: {', '.join(self.keys)}"
 
 
 def loose_column(shape: DocumentShape) -> LooseColumn | None:
@@ -59,26 +64,30 @@ def loose_column(shape: DocumentShape) -> LooseColumn | None:
     kinds = set(shape.kinds)
     texts, others = kinds.intersection(TEXT_FORMS), kinds.difference(TEXT_FORMS)
     kind, forms = "", texts
-    if others and others <= _NUMBERS:
-        is_double = bool(others & {"fraction", "non_finite"} or texts & {"nan", "comma", "grouped"})
-        forms = (
-            texts
-            | (others & {"non_finite"})
-            | (others & {"point"} if "whole" in others and not is_double else set())
-        )
-        can_be = not texts & {"far", "word"} and len(texts & {"quoted", "comma", "grouped"}) < 2
-        kind = (
-            ("double" if is_double or "whole" not in others else number_type(shape, whole=True))
-            if can_be
-            else ""
-        )
+    if others <= _NUMBERS and (others or texts & _MARKED):
+        kind, forms = _number(shape, texts, others)
     elif others == {"boolean"} and texts <= {"word", "empty"}:
         kind = "boolean"
     elif others in ({"date"}, {"timestamp"}) and texts <= {"far", "empty"}:
         (kind,) = others
     if not kind or not forms or (kind.startswith("decimal") and forms & {"quoted", "point"}):
         return None
-    return LooseColumn(kind, {form: shape.kinds[form] for form in _KEYS if form in forms})
+    return LooseColumn(kind, {form: shape.kinds[form] for form in _KEYS if form in forms}, shape.filled)
+
+
+def _number(shape: DocumentShape, texts: set[str], others: set[str]) -> tuple[str, set[str]]:
+    """Return the type of numbers some of which have other forms, and these forms; an empty type if no keys take them all."""
+    if texts & {"far", "word"} or texts >= _MARKED or {"comma", "pointed"} <= texts:
+        return "", texts
+    if not others and "grouped" in texts and "pointed" not in texts:
+        return "", texts  # 1,234 may also have a decimal comma
+    is_double = bool(
+        others & {"fraction", "non_finite"} or texts & {"nan", "pointed", *_MARKED} or "whole" not in others
+    )
+    forms = texts | (others & {"non_finite"}) | (others & {"point"} if not is_double else set())
+    if texts & _MARKED:
+        forms -= {"quoted", "pointed"}  # the marks read them, too
+    return "double" if is_double else number_type(shape, whole=True), forms
 
 
 def number_type(shape: DocumentShape, whole: bool = False) -> str:

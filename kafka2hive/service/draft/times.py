@@ -46,11 +46,16 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
 _LONGEST = 64
 _DIGITS = re.compile("[0-9]{4}")
+_EPOCH = re.compile(r"[0-9]{10,19}|[0-9]{10}\.[0-9]{1,12}")
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _OF_DAY = 3
 _PARTS_OF_ARRAY = (_OF_DAY, 5, 6, 7)
 _ENOUGH = 0.98
 """The share of values that a form must fit."""
 SECONDS, FINER_SECONDS = ("seconds",), ("seconds finer than a microsecond",)
+_QUOTED_SECONDS = ("seconds with a fraction, in quotes",)
+
+_MICROSECOND_DIGITS = 6
 
 Form = tuple[str, ...]
 """Patterns that a column tries, or a word for other forms."""
@@ -78,6 +83,29 @@ def forms_of(value: Any) -> Iterator[Form]:
         text = str(value)
         if len(text) <= _LONGEST and _DIGITS.search(text):
             yield from (patterns for patterns in _FORMS if _fits(text, patterns))
+            yield from _epochs(text, is_quoted=isinstance(value, str))
+
+
+def unit_of(low: int, high: int) -> str | None:
+    """Return the unit in which whole numbers of this size would count from 1970; None if there is none."""
+    units = (u for u, n in UNITS.items() if _FIRST_SECOND * n <= low and high <= _LAST_SECOND * n)
+    return next(units, None)
+
+
+def _epochs(text: str, is_quoted: bool) -> Iterator[Form]:
+    if not _EPOCH.fullmatch(text):
+        return
+    seconds, point, fraction = text.partition(".")
+    unit = unit_of(int(seconds), int(seconds))
+    if unit is not None and not point:
+        yield _epoch_form(unit)
+    elif unit == "s" and is_quoted:
+        yield _QUOTED_SECONDS
+        yield SECONDS if len(fraction.rstrip("0")) <= _MICROSECOND_DIGITS else FINER_SECONDS
+
+
+def _epoch_form(unit: str) -> Form:
+    return ("number since 1970", unit)
 
 
 def _fits(text: str, patterns: Form) -> bool:
@@ -106,55 +134,112 @@ def time_column(
     `is_named_time`: the name says that it is a time, which numbers and digits alone do not.
     """
     total = kinds.total() - kinds["empty"]
-    enough = math.ceil(_ENOUGH * total)
-    empty = ("empty: null",) if kinds["empty"] else ()
     if not total:
         return None
-    if forms[SECONDS] + forms[FINER_SECONDS] + kinds["whole"] >= enough and kinds["fraction"]:
-        if not is_named_time or forms[SECONDS] + forms[FINER_SECONDS] < _ENOUGH * kinds["fraction"]:
-            return None
-        cut = ("fraction: truncate",) if forms[FINER_SECONDS] else ()
-        note = f"{place} has seconds since 1970 with a fraction: unit: s, epoch: decimal"
-        return TimeColumn("timestamp", ("epoch: decimal", *cut, *empty), note, unit="s")
-    both = kinds["date"] + kinds["timestamp"]
-    if min(kinds["date"], kinds["timestamp"]) > total - enough and both >= enough:
-        note = f"{place} has days ({kinds['date']}) among times: time_of_day: midnight takes them"
-        return TimeColumn("timestamp", ("time_of_day: midnight", *empty), note)
-    if forms[_TIME_ARRAYS] + forms[_DAY_ARRAYS] >= enough:
-        is_mixed = forms[_TIME_ARRAYS] and forms[_DAY_ARRAYS]
-        midnight = ("time_of_day: midnight",) if is_mixed else ()
-        kind = "timestamp" if forms[_TIME_ARRAYS] else "date"
-        return TimeColumn(
-            kind,
-            (f"time_pattern: {ARRAY}", *midnight, *empty),
-            f"{place} has arrays of the parts of a {kind}: time_pattern: {ARRAY}",
-        )
-    fitting = [patterns for patterns in (*_TIMES, *_DAYS) if forms[patterns] >= max(enough, 1)]
+    values = _Values(forms, kinds, place, total)
+    if is_named_time and (numbers := _seconds(values) or _quoted_numbers(values)):
+        return numbers
+    if texts := _finer(values) or _days_among_times(values) or _arrays(values):
+        return texts
+    fitting = [patterns for patterns in (*_TIMES, *_DAYS) if forms[patterns] >= max(values.enough, 1)]
     if not is_named_time:
         fitting = [patterns for patterns in fitting if patterns != ("yyyyMMdd",)]
-    return _of_patterns(fitting=fitting, forms=forms, place=place, empty=empty, total=total)
+    return _of_patterns(values, fitting)
 
 
-def _of_patterns(
-    fitting: list[Form], forms: Counter[Form], place: str, empty: tuple[str, ...], total: int
-) -> TimeColumn | None:
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values at a place that are neither null nor empty, by form and by kind."""
+
+    forms: Counter[Form]
+    kinds: Counter[str]
+    place: str
+    total: int
+
+    @property
+    def enough(self) -> int:
+        """The number of values that a form must fit."""
+        return math.ceil(_ENOUGH * self.total)
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """The key that takes empty strings, if there are any."""
+        return ("empty: null",) if self.kinds["empty"] else ()
+
+
+def _seconds(values: _Values) -> TimeColumn | None:
+    forms, kinds = values.forms, values.kinds
+    fractions = forms[SECONDS] + forms[FINER_SECONDS]
+    if not fractions or fractions + forms[_epoch_form("s")] < values.enough:
+        return None
+    if not kinds["fraction"] and not forms[_QUOTED_SECONDS]:
+        return None
+    quoted = ("quoted: accept",) if forms[_QUOTED_SECONDS] or kinds["quoted"] else ()
+    cut = ("fraction: truncate",) if forms[FINER_SECONDS] else ()
+    keys = ("epoch: decimal", *quoted, *cut, *values.empty)
+    note = f"{values.place} has seconds since 1970 with a fraction: unit: s, epoch: decimal"
+    return TimeColumn("timestamp", keys, note, unit="s")
+
+
+def _quoted_numbers(values: _Values) -> TimeColumn | None:
+    fitting = (unit for unit in UNITS if values.forms[_epoch_form(unit)] >= values.enough)
+    if values.kinds["whole"] == values.total or (unit := next(fitting, None)) is None:
+        return None
+    cut = ("fraction: truncate",) if unit == "ns" else ()
+    note = f"{values.place} has numbers in quotes that count from 1970: unit: {unit}, quoted: accept"
+    note += ", fraction: truncate" if cut else ""
+    return TimeColumn("timestamp", ("quoted: accept", *cut, *values.empty), note, unit=unit)
+
+
+def _finer(values: _Values) -> TimeColumn | None:
+    finer = values.kinds["finer"]
+    if not finer or finer + values.kinds["timestamp"] < values.enough:
+        return None
+    note = (
+        f"{values.place} has {counted(finer, 'time')} finer than a microsecond: fraction: truncate cuts them, and counts them;"
+        " a string keeps all digits"
+    )
+    return TimeColumn("timestamp", ("fraction: truncate", *values.empty), note)
+
+
+def _days_among_times(values: _Values) -> TimeColumn | None:
+    days, times = values.kinds["date"], values.kinds["timestamp"]
+    if min(days, times) <= values.total - values.enough or days + times < values.enough:
+        return None
+    note = f"{values.place} has days ({days}) among times: time_of_day: midnight takes them"
+    return TimeColumn("timestamp", ("time_of_day: midnight", *values.empty), note)
+
+
+def _arrays(values: _Values) -> TimeColumn | None:
+    times, days = values.forms[_TIME_ARRAYS], values.forms[_DAY_ARRAYS]
+    if times + days < values.enough:
+        return None
+    midnight = ("time_of_day: midnight",) if times and days else ()
+    kind = "timestamp" if times else "date"
+    note = f"{values.place} has arrays of the parts of a {kind}: time_pattern: {ARRAY}"
+    return TimeColumn(kind, (f"time_pattern: {ARRAY}", *midnight, *values.empty), note)
+
+
+def _of_patterns(values: _Values, fitting: list[Form]) -> TimeColumn | None:
     if not fitting:
         return None
-    best = max(fitting, key=lambda patterns: forms[patterns])
+    best = max(fitting, key=lambda patterns: values.forms[patterns])
     named = " or ".join(" and ".join(patterns) for patterns in fitting)
     if len(fitting) > 1:
-        note = f"{place} has times that fit several patterns ({named}): choose one, as time_pattern: {_text(fitting[0])}"
+        note = (
+            f"{values.place} has times that fit several patterns ({named}): choose one, as time_pattern:"
+            f" {_text(fitting[0])}"
+        )
         return TimeColumn("string", (), note)
     kind = "date" if best in _DAYS else "timestamp"
-    others = total - forms[best]
+    others = values.total - values.forms[best]
     rest = (
         f"; {counted(others, 'value')} in another form {'is a dead letter' if others == 1 else 'are dead letters'}"
         if others
         else ""
     )
-    return TimeColumn(
-        kind, (f"time_pattern: {_text(best)}", *empty), f"{place} has times in the pattern {named}{rest}"
-    )
+    note = f"{values.place} has times in the pattern {named}{rest}"
+    return TimeColumn(kind, (f"time_pattern: {_text(best)}", *values.empty), note)
 
 
 def _text(patterns: Form) -> str:

@@ -357,7 +357,11 @@ def test_values_of_several_kinds_are_texts_unless_the_others_are_rare(
         (["2026-11-18", "-infinity", ""], "{type: date, empty: null, beyond: clamp}"),
         ([2, "1.234,5"], '{type: double, numbers: {thousands: ".", decimal: ","}}'),
         ([2, "1,234.5"], '{type: double, numbers: {thousands: ",", decimal: "."}}'),
-        (["1.234,5", "2,5"], "string"),
+        (["1.234,5", "2,5", "7"], '{type: double, numbers: {thousands: ".", decimal: ","}}'),
+        (["1,234.5", "2.5"], '{type: double, numbers: {thousands: ",", decimal: "."}}'),
+        (["1,234"], "string"),
+        (["2,5", "2.5"], "string"),
+        ([2, "2.5"], "{type: double, quoted: accept}"),
         ([True, "Y", "no"], "{type: boolean, booleans: words}"),
         (["Y", "N"], "string"),
         ([1, "2", "x"], "{type: string, json: text}"),
@@ -370,7 +374,7 @@ def test_numbers_in_quotes_and_empty_strings_among_other_values_get_their_key(
     text, _ = _drafted(*[{"id": n, "v": value} for n, value in enumerate(values * 4)])
     assert re.search(rf"      v: {re.escape(column)}( {{3}}#.*)?\n", text), text
     assert f"{4 * len(values)} decode" in text, text
-    assert ("among other values" in text) is (column.startswith("{") and "json" not in column)
+    assert ("$.v has" in text) is column.startswith("{")
 
 
 @pytest.mark.parametrize(
@@ -983,11 +987,13 @@ def test_ids_of_8_bytes_are_recognised_in_every_format() -> None:
         assert "3 decode" in text and "dead letter" not in text
 
 
-def test_nanoseconds_that_no_timestamp_holds_stay_numbers_and_are_told() -> None:
+def test_nanoseconds_that_no_timestamp_holds_are_cut_and_that_is_told() -> None:
     whole, part = 1_795_000_000_123_456_000, 1_795_000_000_123_456_789
     text, service = _drafted(*({"at": whole, "seen_at": number} for number in (whole, part)))
-    assert _columns(service) == {"at": ("timestamp", (), "ns"), "seen_at": ("bigint", (), None)}
-    assert "$.seen_at counts nanoseconds" in text and "fraction: truncate" in text
+    assert _columns(service) == {"at": ("timestamp", (), "ns"), "seen_at": ("timestamp", (), "ns")}
+    assert (
+        "$.seen_at counts nanoseconds" in text and "{type: timestamp, unit: ns, fraction: truncate}" in text
+    )
     assert "2 decode" in text and "dead letter" not in text
 
 
@@ -1006,10 +1012,14 @@ def test_a_column_of_times_stays_one_for_one_bad_value_in_a_thousand() -> None:
     assert kind == "string" and "1,000 decode" in text
 
 
-def test_texts_with_nanoseconds_are_strings_and_the_key_that_cuts_them_is_named() -> None:
+def test_texts_with_nanoseconds_are_cut_and_that_is_told_except_within_other_values() -> None:
     text, (kind, _, _) = _with_times("2026-11-29T10:00:00Z", step=".123456789")
-    assert kind == "string" and "1,000 decode" in text
-    assert "$.seen_at has 999 times with nanoseconds" in text and "fraction: truncate" in text
+    assert kind == "timestamp" and "1,000 decode" in text
+    assert "$.seen_at has 999 times finer than a microsecond: fraction: truncate cuts them" in text
+    text, service = _drafted(*[{"of": {"at": "2026-11-29T10:00:00.1234567Z"}}] * 3)
+    assert (
+        _columns(service)["of"][0] == "struct<at:string>" and "$.of.at has 3 times with nanoseconds" in text
+    )
 
 
 def test_why_the_registrys_schemas_make_no_columns_is_said_for_each() -> None:

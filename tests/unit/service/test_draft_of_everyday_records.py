@@ -1,0 +1,197 @@
+"""`sample` on records as people have them: the drafted map decodes all of them, to exactly these rows."""
+
+import datetime
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.load import load_text
+from kafka2hive.decode import Changes, make_decoder
+from kafka2hive.decode.transport.contents import Transport
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.draft.draft import TopicSample, draft_table
+from kafka2hive.service.draft.map_text import Draft
+from kafka2hive.service.hive.schemas import Catalogue
+from kafka2hive.service.topics.routes import routed_tables
+from kafka2hive.service.wiring import wire
+from kafka2hive.task.rows import value_spec
+
+NOON = 1_706_700_000_000
+
+
+def at(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text)
+
+
+def drafted(records: list[Any], repeats: int = 4) -> tuple[str, list[dict[str, Any]], list[str]]:
+    """The map's text, the rows that it makes of the records, each of which comes several times, and the reasons of letters."""
+    values = [
+        record
+        if isinstance(record, bytes)
+        else (record if isinstance(record, str) else json.dumps(record)).encode()
+        for record in records
+    ]
+    topic = TopicPartition("everyday", 0)
+    many = values * repeats
+    times: list[int | None] = [NOON + 1_000 * number for number in range(len(many))]
+    sample = TopicSample((OffsetRange(topic, 0, len(many)),), 1, 0, many, [0] * len(many), times)
+    empty = Draft(topic=topic.topic, kafka={"bootstrap.servers": "127.0.0.1:9092"})
+    text = draft_table(empty, sample, None, {}, None).text()
+    wiring = wire(load_text(text, "draft.yaml", {}))
+    (table,) = routed_tables(wiring, [topic.topic])
+    settings = Catalogue(wiring.map, None).resolve(table)
+    contents = Transport(settings.compression, settings.encoding).all_contents(pa.array(values, pa.binary()))
+    decoded = make_decoder(value_spec(settings, None, Changes())).decode(contents.values)
+    reasons = [*map(str, contents.refusals.values()), *map(str, decoded.reasons)]
+    return text, decoded.rows.to_pylist(), reasons
+
+
+EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
+    "a cloud's audit log, with messages without events": (
+        [
+            {"Records": [{"eventName": "Get", "eventTime": "2024-01-31T10:00:00Z"}, {"eventName": "Put"}]},
+            {"Records": []},
+        ],
+        ['rows: {array: "$.Records"}', "eventTime: timestamp", "bucket: {field: eventTime,"],
+        [
+            {"eventName": "Get", "eventTime": at("2024-01-31T10:00:00")},
+            {"eventName": "Put", "eventTime": None},
+        ],
+    ),
+    "times of .NET, with seven digits": (
+        [{"time": "2024-01-31T10:00:00.1234567Z"}, {"time": "2024-01-31T10:00:00Z"}],
+        ["time: {type: timestamp, fraction: truncate}", "bucket: {field: time,"],
+        [{"time": at("2024-01-31T10:00:00.123456")}, {"time": at("2024-01-31T10:00:00")}],
+    ),
+    "epochs in quotes": (
+        [
+            {"ts": "1706695200.25", "created": "1706695200", "updated_at": "1706695200123", "id": "7"},
+            {"ts": "1706695201", "created": 1706695201, "updated_at": "1706695201000", "id": "8"},
+        ],
+        [
+            "ts: {type: timestamp, unit: s, epoch: decimal, quoted: accept}",
+            "created: {type: timestamp, unit: s, quoted: accept}",
+            "updated_at: {type: timestamp, unit: ms, quoted: accept}",
+            "all values of $.id are numbers in quotes, which stay texts",
+        ],
+        [
+            {
+                "ts": at("2024-01-31T10:00:00.25"),
+                "created": at("2024-01-31T10:00:00"),
+                "updated_at": at("2024-01-31T10:00:00.123"),
+                "id": "7",
+            },
+            {
+                "ts": at("2024-01-31T10:00:01"),
+                "created": at("2024-01-31T10:00:01"),
+                "updated_at": at("2024-01-31T10:00:01"),
+                "id": "8",
+            },
+        ],
+    ),
+    "nanoseconds in quotes, as OpenTelemetry writes them": (
+        [{"timeUnixNano": "1706695200123456789"}],
+        ["timeUnixNano: {type: timestamp, unit: ns, quoted: accept, fraction: truncate}"],
+        [{"timeUnixNano": at("2024-01-31T10:00:00.123456")}],
+    ),
+    "labels, whose keys no struct can have": (
+        [{"pod": {"name": "a", "labels": {"app.io/name": "x", "tier": "1"}, "env": []}, "status": {}}],
+        [
+            'pod: "struct<name:string,labels:map<string,string>>"',
+            "status: {type: string, json: text}",
+            "$.pod.env is empty in every record: left out",
+            "$.status is empty in every record: json: text keeps what it will hold",
+        ],
+        [{"pod": {"name": "a", "labels": [("app.io/name", "x"), ("tier", "1")]}, "status": "{}"}],
+    ),
+    "labels of several kinds within others": (
+        [{"pod": {"labels": {"app.io/name": "x", "app.io/size": 1.50}}}],
+        ["pod: {type: string, json: text}"],
+        [{"pod": '{"labels": {"app.io/name": "x", "app.io/size": 1.5}}'}],
+    ),
+    "documents of MongoDB": (
+        [
+            '{"_id": {"$oid": "65ba"}, "n": {"$numberLong": "12"}, "d": {"$numberDecimal": "1.10"},'
+            ' "at": {"$date": "2024-01-31T10:00:00.5Z"}, "x": {"$numberDouble": "NaN"}, "u": {"$numberInt": "3"},'
+            ' "old": {"$date": {"$numberLong": "-1"}}, "b": {"$binary": {"base64": "YQ==", "subType": "00"}}}'
+        ],
+        [
+            "are MongoDB's extended JSON",
+            "_id: {type: string, from: \"$._id['$oid']\"}",
+            "bucket: {field: at,",
+        ],
+        [
+            {
+                "_id": "65ba",
+                "n": 12,
+                "d": "1.10",
+                "at": at("2024-01-31T10:00:00.5"),
+                "x": None,
+                "u": 3,
+                "old": at("1969-12-31T23:59:59.999"),
+                "b": b"a",
+            }
+        ],
+    ),
+    "a collection's change, with a document within": (
+        [
+            {"op": "insert", "doc": {"_id": {"$oid": "65ba"}, "at": {"$date": 1706695200000}, "n": 1}},
+            {"op": "insert", "doc": {"_id": {"$oid": "65bb"}, "at": {"$date": 1706695201000}, "n": 2}},
+        ],
+        ["doc_at: {type: timestamp, from: \"$.doc.at['$date']\", unit: ms}"],
+        [
+            {"op": "insert", "doc_id": "65ba", "doc_at": at("2024-01-31T10:00:00"), "doc_n": 1},
+            {"op": "insert", "doc_id": "65bb", "doc_at": at("2024-01-31T10:00:01"), "doc_n": 2},
+        ],
+    ),
+    "members that only look like extended JSON": (
+        [
+            {
+                "a": {"$oid": 1},
+                "b": {"$numberLong": "x"},
+                "c": {"$date": {"$x": 1}},
+                "d": {"$binary": {"x": 1}},
+            }
+        ],
+        ['a: "struct<$oid:bigint>"', "b: {type: string, from: \"$.b['$numberLong']\"}"],
+        [
+            {
+                "a": {"$oid": 1},
+                "b": "x",
+                "c": {"$date": {"$x": 1}},
+                "d": {"$binary": {"x": 1}},
+            }
+        ],
+    ),
+    "validity without an end": (
+        [
+            {"until": "infinity", "seen": "2024-01-31T10:00:00Z"},
+            {"until": "2024-02-01T00:00:00Z", "seen": "2024-01-31T10:00:01Z"},
+        ],
+        ["until: {type: timestamp, beyond: clamp}", "bucket: {field: seen,"],
+        [
+            {"until": at("9999-12-31T23:59:59.999999"), "seen": at("2024-01-31T10:00:00")},
+            {"until": at("2024-02-01T00:00:00"), "seen": at("2024-01-31T10:00:01")},
+        ],
+    ),
+    "a database's rows alone, without the time of the change": (
+        [{"id": 1, "__deleted": "false"}, {"id": 1, "__deleted": "true"}],
+        ["source: {debezium: {form: flat}}", "bucket: {time: record,", "without __ts_ms"],
+        [
+            {"id": 1, "__op": "u", "__ts_ms": None, "__source_position": None},
+            {"id": 1, "__op": "d", "__ts_ms": None, "__source_position": None},
+        ],
+    ),
+}
+"""Records, what stands in the drafted map, and the rows of each record once."""
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_records_as_people_have_them_become_rows_by_their_draft(name: str) -> None:
+    records, wanted, rows = EVERYDAY[name]
+    text, found, reasons = drafted(records)
+    for part in wanted:
+        assert part in text, text
+    assert (found, reasons) == (rows, [])
