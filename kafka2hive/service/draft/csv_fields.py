@@ -2,19 +2,24 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode.csv import FieldSplitter
+from kafka2hive.decode.framing.foreign_forms import foreign_form
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import NUMBER
-from kafka2hive.service.draft.documents import kind_of_text
+from kafka2hive.service.draft.documents import is_not_finite, kind_of_text
 
-DELIMITERS = (",", "\t", ";", "|")
+DELIMITERS = (",", "\t", ";", "\u0001", "~")
+NULL_WORDS: Set[str | None] = frozenset({"\\N", "NULL", "null", "None", "N/A", "n/a", "NA", "-"})
+_PLAIN_NULLS: Set[str | None] = frozenset({"\\N", "NULL", "null"})
+"""Words that stand for NULL among other texts, too."""
 SHARE = 0.9
 """The share of the records that must have the same number of fields."""
 LONGEST = 64 * 1024
@@ -26,23 +31,60 @@ _NAME = re.compile(r"\ufeff?[^\W\d][\w .#%()/-]{0,99}")
 _BOOLEANS = {"true": True, "false": False}
 
 
-def fields_of(values: Sequence[bytes]) -> tuple[str, list[list[str | None]]] | None:
-    """Return the delimiter, and the fields of the records with the most frequent number of fields; None if it is not CSV.
+@dataclass(frozen=True, slots=True)
+class CsvFields:
+    """How the lines are written, and the fields of those with the most frequent number of fields."""
+
+    options: CsvOptions
+    rows: list[list[str | None]]
+
+
+def fields_of(values: Sequence[bytes]) -> CsvFields | None:
+    """Return the fields of the records; None if they are not CSV.
 
     At least a SHARE of the records must have the same number of fields, two or more. If several delimiters fit, the delimiter
-    that gives the most fields is taken.
+    that gives the most fields is taken. A backslash is an escape if nothing fits otherwise.
     """
     texts = [text for value in values if (text := _text(value)) is not None]
-    best: tuple[str, list[list[str | None]]] | None = None
-    for delimiter in DELIMITERS:
-        rows = [
-            row for text in texts if (row := _row(FieldSplitter(CsvOptions(delimiter)), text)) is not None
-        ]
-        ((width, count),) = Counter(map(len, rows)).most_common(1) or [(0, 0)]
-        widest = len(best[1][0]) if best else 1
-        if width > widest and count >= SHARE * len(values):
-            best = delimiter, [row for row in rows if len(row) == width]
-    return best
+    for escape in (None, "\\"):
+        best = CsvFields(CsvOptions(), [[]])
+        for delimiter in _delimiters(texts):
+            options = CsvOptions(delimiter, escape=escape)
+            rows = _rows(options, texts)
+            if rows and len(rows) >= SHARE * len(values) and len(rows[0]) > max(len(best.rows[0]), 1):
+                best = CsvFields(options, rows)
+        if best.rows[0]:
+            return _with_nulls(best, texts)
+    return None
+
+
+def _delimiters(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the delimiters to try: a bar, or two of them if bars are only in pairs."""
+    bars = [text for text in texts if "|" in text]
+    pairs = sum(text.count("|") == 2 * text.count("||") for text in bars)
+    return (*DELIMITERS, "||" if bars and pairs >= SHARE * len(bars) else "|")
+
+
+def _rows(options: CsvOptions, texts: Sequence[str]) -> list[list[str | None]]:
+    """Return the rows with the most frequent number of fields."""
+    splitter = FieldSplitter(options)
+    rows = [row for text in texts if (row := _row(splitter, text)) is not None]
+    ((width, _),) = Counter(map(len, rows)).most_common(1) or [(0, 0)]
+    return [row for row in rows if len(row) == width]
+
+
+def _with_nulls(fields: CsvFields, texts: Sequence[str]) -> CsvFields:
+    """Return the fields with the words that stand for NULL: some words anywhere, others among numbers and times."""
+    words: set[str] = set()
+    for column in map(set, zip(*fields.rows, strict=True)):
+        found = column & NULL_WORDS
+        others = column - found - {None, ""}
+        is_typed = bool(others) and not any(text is not None and _is_plain(text) for text in others)
+        words |= found if is_typed else found & _PLAIN_NULLS
+    if not words:
+        return fields
+    options = replace(fields.options, nulls=("", *sorted(words)))
+    return CsvFields(options, _rows(options, texts))
 
 
 def lines_of(values: Sequence[bytes]) -> list[bytes]:
@@ -76,7 +118,8 @@ def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
 def documents_of_fields(rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:
     """Return each row as an object with the keys field_1, field_2, ..
 
-    A column becomes numbers if all its strings are numbers, and booleans if all its strings are booleans.
+    A column becomes numbers if all its strings are numbers or stand for NaN and infinities, which stay strings, and booleans
+    if all its strings are booleans.
     """
     columns = [_typed(texts) for texts in zip(*rows, strict=True)]
     return [{f"field_{n}": value for n, value in enumerate(row, 1)} for row in zip(*columns, strict=True)]
@@ -95,7 +138,9 @@ def _is_plain(text: str) -> bool:
 
 
 def _text(value: bytes) -> str | None:
-    if len(value) > LONGEST or value[:1] in (b"{", b"["):  # a JSON array, or broken JSON
+    if (
+        len(value) > LONGEST or value[:1] in (b"{", b"[") or foreign_form(value)
+    ):  # a JSON array, or broken JSON
         return None
     try:
         return value.decode()
@@ -114,7 +159,9 @@ def _typed(texts: Sequence[str | None]) -> list[Any]:
     filled = [text for text in texts if text is not None]
     if filled and all(text in _BOOLEANS for text in filled):
         return [None if text is None else _BOOLEANS[text] for text in texts]
-    if filled and all(len(text) < 400 and _NUMBER.fullmatch(text) for text in filled):
-        whole = all(_WHOLE.fullmatch(text) for text in filled)
-        return [None if text is None else int(text) if whole else float(text) for text in texts]
+    numbers = [text for text in filled if len(text) < 400 and _NUMBER.fullmatch(text)]
+    if numbers and len(numbers) + sum(map(is_not_finite, filled)) == len(filled):
+        whole = all(map(_WHOLE.fullmatch, numbers))
+        read = {text: int(text) if whole else float(text) for text in numbers}
+        return [None if text is None else read.get(text, text) for text in texts]
     return list(texts)

@@ -169,6 +169,11 @@ def _kind(value: Any) -> str:
             return "array"
 
 
+def is_not_finite(text: str) -> bool:
+    """Return whether a string stands for NaN or an infinity."""
+    return _FORMS["nan"].fullmatch(text) is not None
+
+
 def kind_of_text(text: str) -> str:
     """Return `date`, `timestamp`, `finer` or `string`, by what the JSON decoder accepts as a date or a timestamp.
 

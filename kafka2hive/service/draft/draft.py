@@ -29,7 +29,7 @@ from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_o
 from kafka2hive.service.draft.personal import personal_notes
 from kafka2hive.service.draft.proposed_rules import with_rules
 from kafka2hive.service.draft.recognition import recognise
-from kafka2hive.service.draft.transport import compression_of, contents_of, encoding_of
+from kafka2hive.service.draft.transport import compression_of, contents_of, encoding_of, guessed_encodings
 from kafka2hive.service.hive.schemas import Catalogue, task_settings
 from kafka2hive.service.inspect.preview import ranges_of
 from kafka2hive.service.tables.ledgers import did_you_mean
@@ -176,13 +176,17 @@ def draft_table(
     compression = compression_of(sample.values)
     sample, notes = sample.contents(compression, "utf-8")
     encoding = encoding_of(sample.values)
+    guesses = guessed_encodings(sample.values) if encoding == "utf-8" else ()
+    if len(guesses) == 1:
+        (encoding,) = guesses
     text, text_notes = sample.contents("none", encoding)
     recognition = recognise(text.values, writers)
     if recognition.format in ("json", "csv"):
-        sample, notes = text, [*notes, *text_notes]
+        sample, notes = text, [*notes, *text_notes, *_guess_notes(guesses)]
     else:
         encoding = "utf-8"
         recognition = recognise(sample.values, writers)
+        notes = [*notes, *(_guess_notes(guesses) if len(guesses) > 1 else ())]
     draft = replace(
         draft,
         compression=compression,
@@ -191,8 +195,7 @@ def draft_table(
         source=recognition.source,
         columns=recognition.columns,
         registry=draft.registry if recognition.format in ("avro", "protobuf") else None,
-        delimiter=recognition.delimiter,
-        header=recognition.header,
+        csv=recognition.csv,
         rows=recognition.rows,
         framing=recognition.framing,
         decimals=recognition.decimals,
@@ -214,6 +217,16 @@ def draft_table(
         interval = 60 if rate is None else rate.interval_seconds
         draft = replace(draft, event=event, interval_seconds=interval)
     return replace(draft, notes=tuple(notes))
+
+
+def _guess_notes(guesses: Sequence[Encoding]) -> list[str]:
+    if not guesses:
+        return []
+    if len(guesses) == 1:
+        return [
+            f"values are not UTF-8, and {guesses[0]} is a guess: look at letters beyond ASCII in `kafka2hive preview`"
+        ]
+    return [f"values are not UTF-8: set encoding, their bytes fit {', '.join(guesses)}"]
 
 
 def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> TopicSample:

@@ -44,7 +44,7 @@ def with_table(draft: Draft, table: TableDescription) -> Draft:
     return replace(
         draft,
         columns=columns,
-        booleans="digits" if draft.format == "csv" and digits else "words",
+        csv=replace(draft.csv, booleans="digits" if draft.format == "csv" and digits else "words"),
         metadata=tuple(metadata),
         path=path,
         location=_with_slashes(table.location),

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.keys.source import CsvOptions
 
 STORAGE = "file:///var/tmp/kafka2hive-try"
+PLAIN_CSV = CsvOptions()
+"""As in RFC 4180."""
 _NOT_PLAIN = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 
 
@@ -43,8 +46,8 @@ class Draft:
     """What a map with one table says.
 
     `kafka` has the properties as they were typed; `storage`, `hive` and `registry` are URIs. `table` may contain {topic}.
-    `event` is the part of the table's `bucket` that names the event time. `delimiter`, `header` and `booleans` belong to
-    format csv, `decimals` and `options` to Debezium. `path`, `location` and `file_format` come from a table in Hive.
+    `event` is the part of the table's `bucket` that names the event time. `decimals` and `options` belong to Debezium. `path`,
+    `location` and `file_format` come from a table in Hive.
     """
 
     topic: str
@@ -56,12 +59,10 @@ class Draft:
     event: str = ""
     interval_seconds: int = 60
     notes: tuple[str, ...] = ()
-    delimiter: str = ","
+    csv: CsvOptions = PLAIN_CSV
     rows: str = "one"
     decimals: str = "text"
     options: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
-    booleans: str = "words"
     framing: str = "id4"
     compression: str = "none"
     encoding: str = "utf-8"
@@ -117,9 +118,12 @@ class Draft:
         return lines
 
     def _csv(self) -> list[str]:
-        options = [f"delimiter: {_quoted(self.delimiter)}"] if self.delimiter != "," else []
-        options += [f"header: [{', '.join(map(_quoted, self.header))}]"] if self.header else []
-        options += [f"booleans: {self.booleans}"] if self.booleans != "words" else []
+        csv = self.csv
+        options = [f"delimiter: {_quoted(csv.delimiter)}"] if csv.delimiter != "," else []
+        options += [f"escape: {_quoted(csv.escape)}"] if csv.escape else []
+        options += [f"nulls: [{', '.join(map(_quoted, csv.nulls))}]"] if csv.nulls else []
+        options += [f"header: [{', '.join(map(_quoted, csv.header))}]"] if csv.header else []
+        options += [f"booleans: {csv.booleans}"] if csv.booleans != "words" else []
         return [f"    csv: {{{', '.join(options)}}}"] if self.format == "csv" and options else []
 
 

@@ -3,6 +3,7 @@
 It is JSON (plain, a change log, or after the id of a registry's schema), Avro or Protobuf after such an id, CSV, or raw bytes.
 """
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys import ChangeLog, Framing, WireFormat
-from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, UNAVAILABLE, CsvOptions
 from kafka2hive.decode.change_logs.marks import mark_of
 from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, indexed_heads, schema_ids
 from kafka2hive.decode.schemas.avro import Record, parse
@@ -31,7 +32,7 @@ from kafka2hive.service.draft.change_log_columns import (
     payload_fields,
 )
 from kafka2hive.service.draft.columns import Columns, Names, SchemaColumns, free_name
-from kafka2hive.service.draft.csv_fields import documents_of_fields, fields_of, header_of, lines_of
+from kafka2hive.service.draft.csv_fields import CsvFields, documents_of_fields, fields_of, header_of, lines_of
 from kafka2hive.service.draft.documents import (
     Documents,
     DocumentShape,
@@ -41,25 +42,27 @@ from kafka2hive.service.draft.documents import (
 )
 from kafka2hive.service.draft.enclosed_rows import array_key, enclosed_rows, rows_text
 from kafka2hive.service.draft.flat_records import OF_CHANGE, FlatRecords, flat_records
-from kafka2hive.service.draft.map_text import DraftColumn
+from kafka2hive.service.draft.map_text import PLAIN_CSV, DraftColumn
+
+_NOT_OF_CSV = ("quoted", "empty", "json")
+"""Keys of columns that CSV does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
     """What the map must say of a table that reads the values; without columns they are raw.
 
-    `delimiter` and `header` belong to CSV, `decimals` and `options` to Debezium's envelopes and flat rows.
+    `decimals` and `options` belong to Debezium's envelopes and flat rows.
     """
 
     format: str
     source: str = "events"
     columns: tuple[DraftColumn, ...] = ()
     notes: tuple[str, ...] = ()
-    delimiter: str = ","
+    csv: CsvOptions = PLAIN_CSV
     rows: str = "one"
     decimals: str = "text"
     options: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
     framing: Framing = "id4"
 
 
@@ -118,21 +121,24 @@ def _recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         id_list = ", ".join(map(str, sorted(frequent)))
         notes.append(f"most begin as a schema registry's records do (schema ids {id_list}): {hint}")
     elif (fields := fields_of(values)) is not None:
-        return _of_fields(*fields)
+        return _of_fields(fields)
     elif (fields := fields_of(lines := lines_of(values))) is not None and len(lines) > len(values):
-        return replace(_of_fields(*fields), rows="lines")
+        return replace(_of_fields(fields), rows="lines")
     notes += reasons_for_none(values)
     return Recognition("raw", notes=(*notes, "each value becomes one binary column"))
 
 
-def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognition:
+def _of_fields(read: CsvFields) -> Recognition:
     """Draft a column for each field, even if it is empty in every record, because CSV's columns are assigned in order."""
+    delimiter, rows = read.options.delimiter, read.rows
     header = header_of(rows)
     shape = DocumentShape()
     for document in documents_of_fields([row for row in rows if not _is_header(row, header)]):
         shape.add(document)
     filled = {
-        column.name: replace(column, type="string", leeway=()) if column.leeway else column
+        column.name: replace(column, type="string", unit=None, leeway=())
+        if any(key.startswith(_NOT_OF_CSV) for key in column.leeway)
+        else column
         for column in Columns(shape).columns
     }
     fields = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
@@ -144,8 +150,17 @@ def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognition:
         names = Names(notes)
         titles = [names.name((text.removeprefix("\ufeff"),)) for text in header]
         columns = tuple(replace(c, name=name, keys=(name,)) for c, name in zip(columns, titles, strict=True))
+    if own := [f"{column.name} ({', '.join(column.leeway)})" for column in columns if column.leeway]:
+        notes.append(f"some columns take texts in forms of their own: {', '.join(own)}")
+    if read.options.nulls:
+        texts = ", ".join(json.dumps(text) for text in read.options.nulls)
+        notes.append(f"fields with one of these texts are NULL: {texts}")
     return Recognition(
-        format="csv", source="events", columns=columns, notes=tuple(notes), delimiter=delimiter, header=header
+        format="csv",
+        source="events",
+        columns=columns,
+        notes=tuple(notes),
+        csv=replace(read.options, header=header),
     )
 
 

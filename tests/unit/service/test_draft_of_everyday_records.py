@@ -25,6 +25,10 @@ def at(text: str) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text)
 
 
+def day(text: str) -> datetime.date:
+    return datetime.date.fromisoformat(text)
+
+
 def drafted(records: list[Any], repeats: int = 4) -> tuple[str, list[dict[str, Any]], list[str]]:
     """The map's text, the rows that it makes of the records, each of which comes several times, and the reasons of letters."""
     values = [
@@ -183,6 +187,78 @@ EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
             {"id": 1, "__op": "u", "__ts_ms": None, "__source_position": None},
             {"id": 1, "__op": "d", "__ts_ms": None, "__source_position": None},
         ],
+    ),
+    "a German export in ISO-8859-1": (
+        [
+            "4711;M\u00fcller;1.234,56;31.01.2024;X".encode("latin-1"),
+            "4712;B\u00e4cker;-99,00;01.02.2024;".encode("latin-1"),
+        ],
+        [
+            "encoding: windows-1252",
+            "windows-1252 is a guess",
+            'csv: {delimiter: ";"}',
+            'field_3: {type: double, numbers: {thousands: ".", decimal: ","}}',
+            'field_4: {type: date, time_pattern: "dd.MM.yyyy"}',
+        ],
+        [
+            {
+                "field_1": 4711,
+                "field_2": "M\u00fcller",
+                "field_3": 1234.56,
+                "field_4": day("2024-01-31"),
+                "field_5": "X",
+            },
+            {
+                "field_1": 4712,
+                "field_2": "B\u00e4cker",
+                "field_3": -99.0,
+                "field_4": day("2024-02-01"),
+                "field_5": None,
+            },
+        ],
+    ),
+    "double bars and several words for NULL": (
+        ["1||Ann||N/A||12.5", "2||Bob||NULL||-"],
+        ['csv: {delimiter: "||", nulls: ["", "-", "NULL"]}', "field_4: double"],
+        [
+            {"field_1": 1, "field_2": "Ann", "field_3": "N/A", "field_4": 12.5},
+            {"field_1": 2, "field_2": "Bob", "field_3": None, "field_4": None},
+        ],
+    ),
+    "a text file of Hive": (
+        ["1\x01Ann\x01\\N", "2\x01\\N\x01NaN", "3\x01Eve\x011.5"],
+        ['csv: {delimiter: "\\u0001", nulls: ["", "\\\\N"]}', "field_3: {type: double, non_finite: null}"],
+        [
+            {"field_1": 1, "field_2": "Ann", "field_3": None},
+            {"field_1": 2, "field_2": None, "field_3": None},
+            {"field_1": 3, "field_2": "Eve", "field_3": 1.5},
+        ],
+    ),
+    "quotes after a backslash": (
+        ['1,"a\\"b",x', '2,"c",y'],
+        ['csv: {escape: "\\\\"}'],
+        [
+            {"field_1": 1, "field_2": 'a"b', "field_3": "x"},
+            {"field_1": 2, "field_2": "c", "field_3": "y"},
+        ],
+    ),
+    "bars, one of which is empty": (
+        ["1|2||3", "4|5||6"],
+        ['csv: {delimiter: "|"}'],
+        [
+            {"field_1": 1, "field_2": 2, "field_3": None, "field_4": 3},
+            {"field_1": 4, "field_2": 5, "field_3": None, "field_4": 6},
+        ],
+    ),
+    "JSON of which some values are Western text": (
+        ['{"n":"M\u00fcller"}'.encode("latin-1"), '{"n":"x"}'],
+        ["encoding: windows-1252"],
+        [{"n": "M\u00fcller"}, {"n": "x"}],
+    ),
+    "JSON in an encoding that bytes do not tell": (
+        ['{"n":"\u65e5\u672c\u8a9e"}'.encode("cp932")],
+        ["format: raw", "set encoding, their bytes fit windows-31j"],
+        [{"value": '{"n":"\u65e5\u672c\u8a9e"}'.encode("cp932")}],
     ),
 }
 """Records, what stands in the drafted map, and the rows of each record once."""
