@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.cli_ledger import invoke
-from tests.harness.program import command
+from tests.harness.program import command, run_once
+from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
+from tests.unit.service.test_draft_of_everyday_records import EVERYDAY, GUID, values_of
 
 COUNT = 400
 
@@ -140,3 +142,44 @@ def test_a_map_drafted_for_a_table_that_hive_has_agrees_with_it(
     (table,) = command("preview", drafted, "--json").document["tables"]
     assert (table["error"], table["dead_letters"]) == (None, [])
     assert {str(row["values"]["price"]) for row in table["rows"]} == {"1.50"}
+
+
+def _shown(value: object) -> str:
+    """A value as a text, equal for what the test expects and for what HiveServer2 gives."""
+    text = value.decode() if isinstance(value, bytes) else str(value)
+    return text.rstrip("0") if "." in text and ":" in text else text
+
+
+def test_hive_shows_everyday_records_by_the_map_that_is_drafted_from_them(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topics = {f"{hive_database}-k{number:02}": name for number, name in enumerate(EVERYDAY)}
+    for topic, name in topics.items():
+        kafka.create_topic(topic, 1)
+        produce(kafka.bootstrap, topic, values_of(EVERYDAY[name][0]) * 3, 1)
+    azure = f"{hive_database}-azure"
+    kafka.create_topic(azure, 1)
+    content = [("content-type", f"avro/binary+{GUID.hex}".encode())]
+    produce(kafka.bootstrap, azure, [b"\2\x04ab"] * 3, 1, None, [content] * 3)
+    drafted = tmp_path / "drafted.yaml"
+    options = ["--table", f"{hive_database}.{{topic}}", "--hive", f"hive://{hive.address}"]
+    options += ["--storage", f"{hdfs.namenode_url}/{hive_database}", "--kafka", kafka.bootstrap]
+    said = invoke("sample", "--pattern", f"{hive_database}-.*", *options)
+    drafted.write_text(said.stdout)
+    assert f'schema id ("{GUID}"): write format: avro, framing: azure, under schemas' in said.stdout
+    assert command("validate", drafted).code == 0, said.stdout
+    done = run_once(drafted)
+    assert done.code == 0, done.log[-3000:]
+    for topic, name in topics.items():
+        wanted = EVERYDAY[name][2]
+        columns = [key for key, value in wanted[0].items() if not isinstance(value, dict | list)]
+        names = ", ".join(f"`{column}`" for column in columns)
+        rows = hive.query(f"select {names} from {hive_database}.{topic.replace('-', '_')}") if columns else []
+        found = sorted([_shown(cell) for cell in row] for row in rows)
+        assert found == sorted(
+            [_shown(row[column]) for column in columns] for row in wanted * 3 if columns
+        ), name
+    letters = command("dead-letters list", drafted, "--json")
+    assert "reason" not in letters.out, letters.out
+    verified = command("verify", drafted, "--deep", "--json")
+    assert verified.code == 0, verified.out

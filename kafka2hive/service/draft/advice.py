@@ -76,7 +76,7 @@ def event_keys(draft: Draft, events: Sequence[EventTime], rows: pa.RecordBatch) 
     if draft.source != "events":
         has_times = rows.column(TIME).null_count <= _MOST_NULLS * len(rows)
         return f"field: {TIME}, unit: ms" if has_times else "time: record"
-    return f"field: {key_text(events[0].column.name)}" if events else ""
+    return f"field: {key_text(events[0].column.name)}" if _can_be_bucket(events) else ""
 
 
 def advice_on(draft: Draft, event: str, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
@@ -87,8 +87,12 @@ def advice_on(draft: Draft, event: str, events: Sequence[EventTime], rate: Rate 
         notes.append(f"changes of {draft.source} without {TIME}: buckets are by Kafka's own timestamps")
     elif draft.source != "events":
         notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
-    elif times:
+    elif _can_be_bucket(events):
         notes.append(f"event time: {times[0]}" + (f"; others: {', '.join(times[1:])}" if times[1:] else ""))
+    elif times:
+        notes.append(
+            f"rows without the event time would be dead letters, so buckets are by Kafka's own timestamps: {', '.join(times)}"
+        )
     else:
         notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
     if rate is not None:
@@ -102,6 +106,11 @@ def advice_on(draft: Draft, event: str, events: Sequence[EventTime], rate: Rate 
             f" at least {counted(files, 'file')} an hour"
         )
     return notes
+
+
+def _can_be_bucket(events: Sequence[EventTime]) -> bool:
+    """Return whether the best of them is filled in nearly all rows: a row without it has no bucket."""
+    return bool(events) and events[0].column.empty <= _MOST_NULLS
 
 
 def _null(event: EventTime) -> str:

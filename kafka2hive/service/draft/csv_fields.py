@@ -28,6 +28,8 @@ LONGEST = 64 * 1024
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"-?[0-9]+")
 _NAME = re.compile(r"\ufeff?[^\W\d][\w .#%()/-]{0,99}")
+_CONTROL = re.compile("[\x00\x02-\x08\x0b\x0c\x0e-\x1f]")
+"""Characters that lines do not have; 0x01 is a delimiter of Hive."""
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -143,9 +145,10 @@ def _text(value: bytes) -> str | None:
     ):  # a JSON array, or broken JSON
         return None
     try:
-        return value.decode()
+        text = value.decode()
     except UnicodeDecodeError:
         return None
+    return None if _CONTROL.search(text) else text
 
 
 def _row(fields: FieldSplitter, text: str) -> list[str | None] | None:

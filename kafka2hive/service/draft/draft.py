@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.keys.librdkafka import is_sensitive
-from kafka2hive.config.keys.source import Compression, Encoding
+from kafka2hive.config.keys.source import Compression, Encoding, Framing
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.decode import Changes, make_decoder
@@ -24,6 +24,7 @@ from kafka2hive.model.progress import Advance, Progress
 from kafka2hive.model.text import counted
 from kafka2hive.plugins import Decoded
 from kafka2hive.service.draft.advice import EventTime, Rate, advice_on, event_keys, event_times, rate_of
+from kafka2hive.service.draft.framed_records import Headers
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_of
 from kafka2hive.service.draft.personal import personal_notes
@@ -66,7 +67,7 @@ class DraftRequest:
 
 @dataclass(slots=True)
 class TopicSample:
-    """The sampled records: the value, partition number and timestamp of each except the tombstones.
+    """The sampled records: the value, headers, partition number and timestamp of each except the tombstones.
 
     `partitions` is how many partitions the topic has. A timestamp is in milliseconds, None if the record has none.
     """
@@ -75,6 +76,7 @@ class TopicSample:
     partitions: int
     tombstones: int = 0
     values: list[bytes] = field(default_factory=list)
+    headers: list[Headers] = field(default_factory=list, kw_only=True)
     numbers: list[int] = field(default_factory=list)
     times_ms: list[int | None] = field(default_factory=list)
 
@@ -82,23 +84,30 @@ class TopicSample:
         """Add the records of these rows."""
         self.values += rows.column("value").to_pylist()
         self.numbers += rows.column("number").to_pylist()
+        self.headers += [
+            {one["key"]: one["value"] for one in headers or () if one["value"] is not None}
+            for headers in rows.column("headers").to_pylist()
+        ]
         micros = rows.column("time").cast(pa.int64()).to_pylist()
         self.times_ms += [None if m is None else m // 1000 for m in micros]
 
-    def contents(self, compression: Compression, encoding: Encoding) -> "tuple[TopicSample, list[str]]":
+    def contents(
+        self, compression: Compression, encoding: Encoding, framing: Framing = "id4"
+    ) -> "tuple[TopicSample, list[str]]":
         """Return the sample with the contents of those values that have one, and notes on this."""
         keys = [f"compression: {compression}"] if compression != "none" else []
         keys += [f"encoding: {encoding}"] if encoding != "utf-8" else []
-        if not keys:
+        if not keys and framing != "glue":
             return self, []
-        contents = contents_of(self.values, compression, encoding)
+        contents = contents_of(self.values, compression, encoding, framing)
         places = contents.places.tolist()
-        notes = [f"the values' first bytes suggest {' and '.join(keys)}"]
+        notes = [f"the values' first bytes suggest {' and '.join(keys)}"] if keys else []
         reasons = Counter(contents.refusals.values()).most_common(3)
         notes += [f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons]
         return replace(
             self,
             values=contents.values.to_pylist(),
+            headers=[self.headers[place] for place in places] if self.headers else [],
             numbers=[self.numbers[place] for place in places],
             times_ms=[self.times_ms[place] for place in places],
         ), notes
@@ -180,13 +189,14 @@ def draft_table(
     if len(guesses) == 1:
         (encoding,) = guesses
     text, text_notes = sample.contents("none", encoding)
-    recognition = recognise(text.values, writers)
-    if recognition.format in ("json", "csv"):
+    recognition = recognise(text.values, writers, text.headers)
+    if recognition.format in ("json", "csv") and recognition.framing == "id4":
         sample, notes = text, [*notes, *text_notes, *_guess_notes(guesses)]
     else:
         encoding = "utf-8"
-        recognition = recognise(sample.values, writers)
-        notes = [*notes, *(_guess_notes(guesses) if len(guesses) > 1 else ())]
+        recognition = recognise(sample.values, writers, sample.headers)
+        sample, framing_notes = sample.contents("none", "utf-8", recognition.framing)
+        notes = [*notes, *framing_notes, *(_guess_notes(guesses) if len(guesses) > 1 else ())]
     draft = replace(
         draft,
         compression=compression,
@@ -230,7 +240,7 @@ def _guess_notes(guesses: Sequence[Encoding]) -> list[str]:
 
 
 def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> TopicSample:
-    """Read about `records` of the newest records; the map must have a raw table of the topic with metadata `number` and `time`.
+    """Read about `records` of the newest records; the map must have a raw table of the topic with the metadata of `_reading_map`.
 
     Raises ConfigError (no such topic), ServiceUnavailable, TableError (not readable).
     """
@@ -308,8 +318,8 @@ def alike_topics(drafts: Sequence[Draft]) -> list[str]:
     """Return a note for each group of topics that one table could read."""
     topics: dict[object, list[str]] = {}
     for draft in drafts:
-        if not draft.columns:
-            continue  # raw values, of which nothing is known
+        if not draft.columns or draft.format == "raw":
+            continue  # of raw values nothing is known
         shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
         key = (draft.format, draft.source, draft.rows, draft.compression, draft.encoding, shape)
         topics.setdefault(key, []).append(draft.topic)
@@ -327,7 +337,7 @@ def _reading_map(draft: Draft) -> str:
         "topics": [draft.topic],
         "format": "raw",
         "bucket": {"path": ""},
-        "metadata": {"partition": "number", "timestamp": "time"},
+        "metadata": {"partition": "number", "timestamp": "time", "headers": "headers"},
     }
     registry = {"registry": {"url": draft.registry}} if draft.registry else {}
     hive = {"hive": {"url": draft.hive}} if draft.hive else {}

@@ -1,6 +1,6 @@
 """MongoDB's extended JSON among sampled values: objects such as `{"$oid": ".."}`, whose one member is the value. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka2hive.service.draft.documents import DocumentShape
 
@@ -54,4 +54,4 @@ def _of_object(key: str, inner: DocumentShape) -> ExtendedValue | None:
     within = extended_value(inner) if key == _DATE else None
     if within is None or within.type != "bigint":
         return None
-    return ExtendedValue((key, *within.path), within.shape, "timestamp", "ms", ("quoted: accept",))
+    return replace(within, path=(key, *within.path), type="timestamp", unit="ms")

@@ -42,7 +42,9 @@ from kafka2hive.service.draft.documents import (
 )
 from kafka2hive.service.draft.enclosed_rows import array_key, enclosed_rows, rows_text
 from kafka2hive.service.draft.flat_records import OF_CHANGE, FlatRecords, flat_records
+from kafka2hive.service.draft.framed_records import Headers, framed_records
 from kafka2hive.service.draft.map_text import PLAIN_CSV, DraftColumn
+from kafka2hive.service.draft.single_values import single_values
 
 _NOT_OF_CSV = ("quoted", "empty", "json")
 """Keys of columns that CSV does not have."""
@@ -66,12 +68,15 @@ class Recognition:
     framing: Framing = "id4"
 
 
-def recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognition:
+def recognise(
+    values: Sequence[bytes], writers: WriterSchemas | None, headers: Sequence[Headers] = ()
+) -> Recognition:
     """Recognise the format of most values and draft their columns.
 
-    `writers` has the registry's schemas; None if no registry is given. Raises the registry's errors.
+    `headers` are those of the records in the same order. `writers` has the registry's schemas; None if no registry is given.
+    Raises the registry's errors.
     """
-    recognition = _recognise(values, writers)
+    recognition = _recognise(values, writers, headers)
     return recognition if recognition.source == "events" else _without_change_columns(recognition)
 
 
@@ -89,13 +94,18 @@ def _without_change_columns(recognition: Recognition) -> Recognition:
     return replace(recognition, columns=tuple(columns), notes=tuple(notes))
 
 
-def _recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognition:
+def _recognise(
+    values: Sequence[bytes], writers: WriterSchemas | None, headers: Sequence[Headers]
+) -> Recognition:
     documents = documents_of(values)
     if (several := several_per_value(values, documents)) is not None:
         rows, elements = several
         return replace(_of_rows("json", "events", [row for row in elements if row is not None]), rows=rows)
     if _are_most(documents):
         return _of_documents("json", documents)
+    framed = framed_records(values, headers)
+    if framed is not None and _are_most(payloads := documents_of(framed.contents)):
+        return replace(_of_documents("json_schema", payloads), framing=framed.framing)
     framing, ids = _ids_of(values)
     objects = sum(document is not None for document in documents)
     notes = [f"only {objects:,} of {counted(len(values), 'record')} are JSON objects"]
@@ -124,7 +134,10 @@ def _recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         return _of_fields(fields)
     elif (fields := fields_of(lines := lines_of(values))) is not None and len(lines) > len(values):
         return replace(_of_fields(fields), rows="lines")
-    notes += reasons_for_none(values)
+    notes += reasons_for_none(values) if framed is None else framed.notes()
+    single = single_values(values) if framed is None and 2 * (ids >= 0).sum() <= len(values) else None
+    if single is not None:
+        return Recognition(single.format, columns=(single.column,), notes=(*notes, *single.notes))
     return Recognition("raw", notes=(*notes, "each value becomes one binary column"))
 
 

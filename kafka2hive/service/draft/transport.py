@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.source import Compression, Encoding
+from kafka2hive.config.keys.source import Compression, Encoding, Framing
 from kafka2hive.decode.framing.foreign_forms import foreign_form
 from kafka2hive.decode.transport.contents import Contents, Transport
 
@@ -76,9 +76,11 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def contents_of(values: Sequence[bytes], compression: Compression, encoding: Encoding) -> Contents:
+def contents_of(
+    values: Sequence[bytes], compression: Compression, encoding: Encoding, framing: Framing = "id4"
+) -> Contents:
     """Return the contents by which the values are recognised."""
-    return Transport(compression, encoding).all_contents(pa.array(values, pa.binary()))
+    return Transport(compression, encoding, framing).all_contents(pa.array(values, pa.binary()))
 
 
 def _are_most(values: Sequence[bytes], heads: tuple[bytes, ...], transport: Transport) -> bool:

@@ -2,6 +2,9 @@
 
 import datetime
 import json
+import uuid
+import zlib
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.transport.contents import Transport
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.draft.draft import TopicSample, draft_table
+from kafka2hive.service.draft.framed_records import framed_records
 from kafka2hive.service.draft.map_text import Draft
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.topics.routes import routed_tables
@@ -19,6 +23,7 @@ from kafka2hive.service.wiring import wire
 from kafka2hive.task.rows import value_spec
 
 NOON = 1_706_700_000_000
+GUID = uuid.UUID("b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63")
 
 
 def at(text: str) -> datetime.datetime:
@@ -29,14 +34,14 @@ def day(text: str) -> datetime.date:
     return datetime.date.fromisoformat(text)
 
 
+def values_of(records: list[Any]) -> list[bytes]:
+    texts = [one if isinstance(one, bytes | str) else json.dumps(one) for one in records]
+    return [text if isinstance(text, bytes) else text.encode() for text in texts]
+
+
 def drafted(records: list[Any], repeats: int = 4) -> tuple[str, list[dict[str, Any]], list[str]]:
     """The map's text, the rows that it makes of the records, each of which comes several times, and the reasons of letters."""
-    values = [
-        record
-        if isinstance(record, bytes)
-        else (record if isinstance(record, str) else json.dumps(record)).encode()
-        for record in records
-    ]
+    values = values_of(records)
     topic = TopicPartition("everyday", 0)
     many = values * repeats
     times: list[int | None] = [NOON + 1_000 * number for number in range(len(many))]
@@ -46,23 +51,31 @@ def drafted(records: list[Any], repeats: int = 4) -> tuple[str, list[dict[str, A
     wiring = wire(load_text(text, "draft.yaml", {}))
     (table,) = routed_tables(wiring, [topic.topic])
     settings = Catalogue(wiring.map, None).resolve(table)
-    contents = Transport(settings.compression, settings.encoding).all_contents(pa.array(values, pa.binary()))
+    contents = Transport(settings.compression, settings.encoding, settings.framing).all_contents(
+        pa.array(values, pa.binary())
+    )
     decoded = make_decoder(value_spec(settings, None, Changes())).decode(contents.values)
     reasons = [*map(str, contents.refusals.values()), *map(str, decoded.reasons)]
     return text, decoded.rows.to_pylist(), reasons
 
 
+PUT = {"eventName": "Put", "eventTime": "2024-01-31T10:00:01Z"}
 EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
     "a cloud's audit log, with messages without events": (
         [
-            {"Records": [{"eventName": "Get", "eventTime": "2024-01-31T10:00:00Z"}, {"eventName": "Put"}]},
+            {"Records": [{"eventName": "Get", "eventTime": "2024-01-31T10:00:00Z"}, PUT]},
             {"Records": []},
         ],
         ['rows: {array: "$.Records"}', "eventTime: timestamp", "bucket: {field: eventTime,"],
         [
             {"eventName": "Get", "eventTime": at("2024-01-31T10:00:00")},
-            {"eventName": "Put", "eventTime": None},
+            {"eventName": "Put", "eventTime": at("2024-01-31T10:00:01")},
         ],
+    ),
+    "times that half of the records lack": (
+        [{"id": 1, "first": "2024-01-31T10:00:00Z"}, {"id": 2}],
+        ["buckets are by Kafka's own timestamps: first (", 'bucket: {path: "dt=%Y-%m-%d"}'],
+        [{"id": 1, "first": at("2024-01-31T10:00:00")}, {"id": 2, "first": None}],
     ),
     "times of .NET, with seven digits": (
         [{"time": "2024-01-31T10:00:00.1234567Z"}, {"time": "2024-01-31T10:00:00Z"}],
@@ -260,6 +273,23 @@ EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
         ["format: raw", "set encoding, their bytes fit windows-31j"],
         [{"value": '{"n":"\u65e5\u672c\u8a9e"}'.encode("cp932")}],
     ),
+    "AWS Glue's JSON, also compressed": (
+        [b"\3\0" + GUID.bytes + b'{"id": 1}', b"\3\5" + GUID.bytes + zlib.compress(b'{"id": 2}')],
+        ["format: json_schema", "framing: glue", "id: bigint"],
+        [{"id": 1}, {"id": 2}],
+    ),
+    "numbers alone": (["12.5", "-3"], ["format: csv", "value: double"], [{"value": 12.5}, {"value": -3.0}]),
+    "whole numbers alone": (["12", "-3"], ["value: bigint"], [{"value": 12}, {"value": -3}]),
+    "texts alone": (
+        ["<a>1</a>", "x y\n"],
+        ["format: raw", "value: string", "each value is text"],
+        [{"value": "<a>1</a>"}, {"value": "x y\n"}],
+    ),
+    "JSON in JSON": (
+        [json.dumps('{"a": 1}')],
+        ["value: string", "4 JSON strings of JSON: the producer serialises each value twice"],
+        [{"value": json.dumps('{"a": 1}')}],
+    ),
 }
 """Records, what stands in the drafted map, and the rows of each record once."""
 
@@ -271,3 +301,37 @@ def test_records_as_people_have_them_become_rows_by_their_draft(name: str) -> No
     for part in wanted:
         assert part in text, text
     assert (found, reasons) == (rows, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "headers", "framing", "ids"),
+    [
+        (b"\xc3\x01abcdefgh\x02", {}, "single_object", "6162636465666768"),
+        (b"\3\0" + GUID.bytes + b"\2", {}, "glue", str(GUID)),
+        (b"\3\0" + b"\0" * 16 + b"\2", {}, None, ""),
+        (b"\3\5" + GUID.bytes + b"\2", {}, None, ""),
+        (b"\3\0" + GUID.bytes[:9], {}, None, ""),
+        (b"\1" + (5).to_bytes(8, "big") + (2).to_bytes(4, "big") + b"\2", {}, "cloudera", "5:2"),
+        (b"\1" + (5).to_bytes(8, "big") + (2**31).to_bytes(4, "big") + b"\2", {}, None, ""),
+        (b"\2" + (7).to_bytes(8, "big") + b"\2", {}, "cloudera", "7"),
+        (b"\3" + (7).to_bytes(4, "big") + b"\2\2\2\2\2", {}, "cloudera", "7"),
+        (b"\3\1\1\1\1\2\2\2\2\2", {}, None, ""),
+        (b"\2", {"content-type": f"avro/binary+{GUID.hex}".encode()}, "azure", str(GUID)),
+        (b"\2", {"content-type": b"avro/binary+x"}, None, ""),
+        (b"\2", {"apicurio.value.globalId": (9).to_bytes(8, "big")}, "apicurio_global", "9"),
+        (b"\2", {"apicurio.value.contentId": (9).to_bytes(8, "big")}, "apicurio_content", "9"),
+        (b"\2", {"apicurio.value.contentId": b"9"}, None, ""),
+    ],
+)
+def test_the_framing_of_records_is_told_with_the_ids_of_their_schemas(
+    value: bytes, headers: dict[str, bytes], framing: str | None, ids: str
+) -> None:
+    found = framed_records([value, value, b"\2"], [headers, headers, {}])
+    if framing is None:
+        assert found is None
+        return
+    assert found is not None and (found.framing, found.ids) == (framing, Counter({ids: 2}))
+    (note,) = found.notes()
+    assert (
+        f"write format: avro, framing: {framing}, under schemas" in note and f'1 schema id ("{ids}")' in note
+    )
