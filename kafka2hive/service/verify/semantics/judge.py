@@ -107,6 +107,7 @@ class SchemaJudge:
                     truncates=column.leeway.fraction == "truncate",
                     mask=column.mask,
                     may_be_beyond=column.leeway.beyond != "refuse",
+                    takes_others=_takes_others(column),
                 )
 
     def key(self, message: bytes) -> bytes | None:
@@ -170,6 +171,12 @@ def _has_own_forms(column: Column) -> bool:
     leeway = column.leeway
     is_own = bool(leeway.time_pattern) or leeway.time_of_day != "refuse" or leeway.epoch != "whole"
     return is_own and column.part is RecordPart.VALUE
+
+
+def _takes_others(column: Column) -> bool:
+    leeway = column.leeway
+    keys = (leeway.quoted, leeway.whole, leeway.beyond, leeway.numbers, leeway.time_pattern)
+    return keys != ("refuse", "refuse", "refuse", None, ())
 
 
 def _kind(dtype: pa.DataType) -> ColumnKind | None:
