@@ -43,6 +43,17 @@ def test_the_bucket_of_a_tombstone_may_come_from_headers_and_key(bucket: str) ->
     assert films(lines).tombstones is Tombstones.WRITE
 
 
+def test_the_whole_value_and_the_whole_key_of_avro_fill_any_column() -> None:
+    lines = (
+        "    format: avro\n    key_format: avro\n    columns:\n      v: {type: bigint, from: $}\n"
+        "      k: {type: 'decimal(9,2)', key: $, quoted: accept}\n"
+    )
+    (table,) = load_text(HEAD + REGISTRY + FILMS + lines, "map.yaml", {}).tables
+    assert [(column.name, column.path) for column in table.columns] == [("v", ()), ("k", ())]
+    told = problems_of(HEAD + REGISTRY + FILMS + lines.replace("avro", "protobuf"))
+    assert "$ is the whole value, which only a string" in told[0] and "$ names the whole key" in told[1]
+
+
 @pytest.mark.parametrize("format", ["avro", "protobuf"])
 def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
     lines = f"    key_format: {format}\n    columns: {{n: bigint, id: {{type: bigint, key: $.id}}}}\n"
