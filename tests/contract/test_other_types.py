@@ -581,7 +581,9 @@ def test_headers_and_raw_keys_take_them(
         changes = Changes()
         if family == "header":
             column = Column("a", dtype, ("h",), unit, RecordPart.HEADER, leeway)
-            made = HeaderColumns([column], "UTC", changes).read([text and [("h", text)] for text in texts])
+            made = HeaderColumns([column], "UTC", changes).read(
+                [None if text is None else [("h", text)] for text in texts]
+            )
         else:
             column = Column("a", dtype, (), unit, RecordPart.KEY, leeway)
             made = RawKeyColumns([column], "UTC", changes).read(pa.array(texts, pa.binary()))

@@ -20,6 +20,7 @@ from kafka2hive.decode.values.batch import Mask, Places, mask_of
 from kafka2hive.decode.values.declared_times import has_declared_times
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.loose_texts import SchemaTexts
+from kafka2hive.decode.values.map_keys import KeyedColumn
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE
@@ -28,6 +29,8 @@ from kafka2hive.plugins import Reason
 Converted = tuple[pa.Array, dict[int, Reason]]
 """A column, and by row number the reasons against values that it cannot hold."""
 _EXACT_WHOLE = 2.0**63
+_KEYS = (pa.string(), pa.date32(), pa.bool_(), pa.int64())
+"""Types by which keys of Kafka Connect's maps are read, before they become texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,30 @@ class _Finite:
         return pc.if_else(pa.array(others), pa.scalar(None, values.type), values), {}
 
 
+class _Pairs:
+    """Arrays of records with a key and a value, as Kafka Connect writes maps whose keys are no strings."""
+
+    def __init__(self, target: OtherTarget, wire: pa.DataType) -> None:
+        self.wire, self._target = wire, target
+        self._maps = KeyedColumn(
+            name=target.column,
+            label=target.label,
+            type=target.type,
+            zone=target.zone,
+            family=target.format,
+        )
+
+    def convert(self, values: pa.Array) -> Converted:
+        keys, items = values.flatten().flatten()
+        reason = Reason(
+            f"{self._target.format}.type", f"column {self._target.label}: a key is null", self._target.column
+        )
+        nulls = dict.fromkeys(np.flatnonzero(mask_of(keys.is_null())).tolist(), reason)
+        return self._maps.joined(
+            values, keys=keys.cast(pa.string()), items=items, dtype=self._target.type, refusals=nulls
+        )
+
+
 class _Times:
     """Numbers or messages that are times, some of them outside the years 1 to 9999."""
 
@@ -290,7 +317,7 @@ def other_types(
     names, texts = names_in_table(schema.names, sources), labels(schema.names, sources)
     conversions: dict[int, Conversion] = {}
     for number, (field, source) in enumerate(zip(schema, sources, strict=True)):
-        if not _may_differ(source.leeway):
+        if not (_may_differ(source.leeway) or pa.types.is_map(field.type)):
             continue
         target = OtherTarget(
             format=format,
@@ -342,6 +369,10 @@ def _conversion(
             return _Finite(target)
         form = time_numbers(plan).get(0) if leeway.beyond != "refuse" else None
         return None if form is None else _Times(target, form)
+    if pa.types.is_map(dtype):
+        wires = (_pairs(key, dtype.item_type) for key in _KEYS)
+        wire = next((wire for wire in wires if resolution.plan(wire) is not None), None)
+        return None if wire is None else _Pairs(target, wire)
     if _takes_strings(target) and resolution.plan(pa.string()) is not None:
         return _Strings(target)
     if leeway.booleans is not None and resolution.plan(pa.int64()) is not None:
@@ -349,6 +380,10 @@ def _conversion(
     if leeway.whole == "accept" and resolution.plan(pa.float64()) is not None:
         return _WholeReals(target)
     return None
+
+
+def _pairs(key: pa.DataType, item: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.struct([("key", key), ("value", item)]))
 
 
 def _takes_strings(target: OtherTarget) -> bool:
