@@ -15,6 +15,7 @@ pub mod bytes;
 pub mod canonical;
 pub mod columns;
 pub mod context;
+pub mod crc32c;
 pub mod cursor;
 pub mod decoder;
 pub mod fetch;

@@ -144,6 +144,12 @@ fn may_hold_schema<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyByt
     Ok(PyBytes::new(values.py(), &marks))
 }
 
+/// Returns the checksum CRC-32C of some bytes.
+#[pyfunction]
+fn crc32c(octets: &[u8]) -> u32 {
+    crate::crc32c::crc32c(octets)
+}
+
 /// Encodes rows of a record batch as Avro (avro/rows.rs), from row `start` until there are `enough` bytes.
 ///
 /// Returns how many rows, and their bytes.
@@ -167,6 +173,7 @@ fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
     module.add_function(wrap_pyfunction!(avro_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(crc32c, module)?)?;
     module.add_function(wrap_pyfunction!(may_hold_schema, module)?)?;
     module.add_function(wrap_pyfunction!(json_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(avro_decoder, module)?)?;

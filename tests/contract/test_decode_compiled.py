@@ -68,6 +68,7 @@ Records.values_and_timestamps ($self)
 Times (forms)
 Times.read ($self, texts)
 avro_rows (batch, start, enough)
+crc32c (octets)
 may_hold_schema (values)
 values_and_times (list, value, time, bytes)
 """
