@@ -18,6 +18,7 @@ pub mod context;
 pub mod crc32c;
 pub mod cursor;
 pub mod decoder;
+pub mod elements;
 pub mod fetch;
 #[cfg(feature = "python")]
 mod imported;
