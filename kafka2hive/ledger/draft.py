@@ -30,6 +30,7 @@ from kafka2hive.ledger.snapshot.completeness import with_completeness
 from kafka2hive.ledger.snapshot.expiry import bounds_after, refuse_filled, with_expiry
 from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
+from kafka2hive.ledger.snapshot.withheld import with_withheld, without_released
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, AccountingMismatch, Position, TopicPartition
 from kafka2hive.model.snapshot import MOST_ORDERS, ComparedTable, EventBounds, RunningReplay, Snapshot
@@ -54,11 +55,11 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
     Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit, NotMoved, NotExpired.
     """
     state = owned.state
-    registered = change.registered.intersection(state.unregistered)
+    registered = change.registered & owned.pending_registrations
     lapsed = change.lapsed - (change.dropped if isinstance(change, Expiry) else frozenset())
     compared = _compared(state, change)
     unchanged = replace(
-        state,
+        without_released(state, owned.released),
         service=service,
         generation=owned.generation.number,
         owner=owned.generation.owner or "init",
@@ -89,10 +90,11 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
     if isinstance(change, Expiry):
         changed = with_expiry(changed, change)
     refuse_filled(changed)
+    changed = with_withheld(changed, change)
     gone = {e.partition for e in state.early} - {e.partition for e in changed.early}
     pending = frozenset(changed.unregistered) - registered | lapsed
     given_up = {f.partition for f in changed.forgotten}
-    unregistered = (pending - gone | partitions_of(changed.files)) - given_up
+    unregistered = (pending - gone | partitions_of(changed.files)) - given_up - frozenset(changed.withheld)
     return replace(changed, unregistered=tuple(sorted(unregistered)))
 
 

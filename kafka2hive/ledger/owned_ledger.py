@@ -58,6 +58,17 @@ class OwnedLedger:
             )
 
     @property
+    def released(self) -> frozenset[HivePartition]:
+        """The withheld partitions whose certificates of this snapshot are in place: Hive may have them from now on (G2)."""
+        names = {partition.name for partition in self.certified}
+        return frozenset(each for each in self.state.withheld if each.name in names)
+
+    @property
+    def pending_registrations(self) -> frozenset[HivePartition]:
+        """The partitions that Hive must be told of, as far as the ledger knows."""
+        return frozenset(self.state.unregistered) | self.released
+
+    @property
     def is_spent(self) -> bool:
         """Whether a commit was tried, so that the files of `next_epoch` may be committed."""
         return self.ticket.is_used

@@ -295,6 +295,7 @@ class Snapshot:
     - `accounts`, `files`: only those of this epoch.
     - `gaps`, `losses`, `forgotten`, `added`: cumulative.
     - `unregistered`: pending registrations: Hive partitions with data that Hive has not confirmed.
+    - `withheld`: Hive partitions that Hive must not have before they have a certificate (`register: complete`).
     - `registered`: pending registrations of the previous snapshot that Hive has confirmed since.
     - `compared`: the tables (this one and the dead-letter table) that matched Hive's, as the map described them then.
     - `tracking`: the tracking of complete partitions, None if it is off.
@@ -333,6 +334,7 @@ class Snapshot:
     gaps: tuple[AcceptedGap, ...] = ()
     losses: tuple[AcceptedLoss, ...] = ()
     unregistered: tuple[HivePartition, ...] = ()
+    withheld: tuple[HivePartition, ...] = ()
     compared: tuple[ComparedTable, ...] = ()
     forgotten: tuple[ForgottenRegistration, ...] = ()
     added: tuple[AddedColumn, ...] = ()
@@ -372,6 +374,12 @@ class Snapshot:
     def topics(self) -> frozenset[str]:
         """The topics that the table has positions for, including deleted ones."""
         return frozenset(p.topic_partition.topic for p in self.positions)
+
+    @property
+    def withheld_until_certified(self) -> tuple[HivePartition, ...]:
+        """The withheld partitions that became complete in this epoch: Hive gets them once their certificates are in place."""
+        complete = {each.partition.name for each in self.certificates}
+        return tuple(each for each in self.withheld if each.name in complete)
 
     @property
     def given_up(self) -> tuple[AcceptedLoss, ...]:

@@ -159,6 +159,11 @@ class ServiceMetrics:
             "with `completion`: Hive partitions with files that no certificate counts",
             "table",
         )
+        self._withheld = self._gauge(
+            "withheld_partitions",
+            "with `register: complete`: Hive partitions with files that Hive does not have before their certificate",
+            "table",
+        )
         self._corrected = self._counter(
             "locations_corrected_total",
             "with `compact`: how many times the run corrected a partition's location in Hive that "
@@ -311,10 +316,11 @@ class ServiceMetrics:
         self._set(seconds, self._held_seconds, table)
 
     def observe_completion(
-        self, table: str, open_partitions: int, through: float | None, uncertified: int = 0
+        self, table: str, open_partitions: int, through: float | None, uncertified: int = 0, withheld: int = 0
     ) -> None:
         """Set the completeness of a table that has `completion`; `through` in Unix seconds, None if it is unknown."""
         self._set(open_partitions, self._open, table)
+        self._set(withheld, self._withheld, table)
         self._set(uncertified, self._uncertified, table)
         if through is not None:
             self._set(through, self._through, table)

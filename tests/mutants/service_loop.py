@@ -415,7 +415,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_completion.py",
         (
             "certificates that were not written are tried at each look",
-            ("        elif table.completion.asked_at > asked_at:\n", "        else:\n"),
+            ("elif table.completion.asked_at > asked_at and self._", "elif self._"),
         ),
     ),
     *mistakes(

@@ -17,6 +17,7 @@ _TAGS = (
     "loss",
     "unregistered",
     "registered",
+    "withheld",
     "lapsed",
     "compared",
     "forgotten",

@@ -307,6 +307,12 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 [_by_table("sum", "open_partitions")],
             ),
             Graph(
+                "Partitions withheld from Hive",
+                "Hive partitions with files that Hive does not have before their certificate, by table.",
+                "short",
+                [_by_table("sum", "withheld_partitions")],
+            ),
+            Graph(
                 "Certificates unwritten",
                 "Complete partitions whose certificates could not be written, by table.",
                 "short",

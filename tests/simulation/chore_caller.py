@@ -323,7 +323,8 @@ class ChoreCaller(LedgerCaller):
         self.publish(self.table, change)
 
     def _hand_on(self, before: Snapshot | None) -> None:
-        self.registrar.enqueue(self.table.open_registrations, () if before is None else before.unregistered)
+        known = () if before is None else (*before.unregistered, *before.withheld)
+        self.registrar.enqueue(self.table.open_registrations, known)
         self.chores.watch(self.table)
 
     def _apply_answers(self) -> None:

@@ -129,8 +129,9 @@ class CompactingCaller(OrderCaller):
             bucketing=replace(rule.bucketing, zone=zone),
             compact=compact if has_compact else None,
             retain=RETAIN_SECONDS if self.world.retains else None,
+            register="complete" if self.world.withholds and self.world.below(6) else "first",
         )
-        self.version = (rule.compact, zone)
+        self.version = (rule.compact, zone, rule.register)
         self.table.in_map = replace(self.table.in_map, rule=rule)
 
     def _compacts_unasked(self) -> bool:
@@ -161,6 +162,11 @@ class CompactingCaller(OrderCaller):
         """Note by which map the files of the next epoch get their places."""
         self.world.maps[ledger.generation.number, ledger.next_epoch] = (self.has_compact, self.zone)
         self.world.count["epochs without compact in the map"] += not self.has_compact
+        self._note_map(ledger)
+
+    def _note_map(self, ledger: OwnedLedger) -> None:
+        is_complete = self.table.rule.registers_complete
+        self.world.registers[ledger.generation.number, ledger.next_epoch] = is_complete
 
     def _complete(self) -> Any:
         """Complete open partitions in every third epoch, as before; the table is read through any time.
@@ -168,6 +174,13 @@ class CompactingCaller(OrderCaller):
         That may be a time before the ends of the partitions' periods.
         """
         state, answer = self.owned.state, super()._complete()
+        self._note_map(self.owned)
+        if isinstance(answer, Completeness):
+            answer = replace(answer, withholds=self.table.rule.registers_complete)
+            if not answer.withholds:
+                self.world.told_first.add((self.owned.generation.number, self.owned.next_epoch))
+        elif isinstance(answer, NoTracking) and self.world.withholds and self.world.seed % 4:
+            return None  # otherwise no partition would wait for long
         if isinstance(answer, Completeness) and answer.complete:
             ends = sorted({ends_ms(each.partition) for each in state.open})
             through = utc_text((ends[-1] + 2 * DAY_MS) // 1000)

@@ -232,11 +232,21 @@ REPLAY = (
     "replays rolled forward",
 )
 
+COMPLETE = (
+    "partitions that a rebuilt ledger withholds",
+    "partitions that waited until the end",
+    "partitions withheld",
+    "partitions withheld no more because of the map",
+    "withheld partitions opened again",
+    "withheld partitions that were registered",
+)
+
 CASES = {
     "ledger": LEDGER,
     "replay": REPLAY,
     "compaction": COMPACTION,
     "retention": RETENTION,
+    "complete": COMPLETE,
     "service": SERVICE,
     "damage": DAMAGE,
     "orders": ORDERS,

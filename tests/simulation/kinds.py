@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation import compaction, replays, retention, schedule
+from tests.simulation import compaction, complete, replays, retention, schedule
 from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome
 from tests.simulation.service import damaged, orders
@@ -15,6 +15,7 @@ KINDS: dict[str, Play] = {
     "replay": replays.run_schedule,
     "compaction": compaction.run_schedule,
     "retention": retention.run_schedule,
+    "complete": complete.run_schedule,
     "service": service.run_schedule,
     "damage": damaged.run_schedule,
     "orders": orders.run_schedule,
@@ -22,6 +23,7 @@ KINDS: dict[str, Play] = {
 """`ledger`: the steps of one ledger. `replay`: those of a table whose dead letters come back.
 
 `compaction`: those of a table that is compacted. `retention`: those of a table whose partitions expire.
+`complete`: those of a compacted table whose partitions Hive gets when they are complete.
 `service`: whole processes of two services.
 `damage`: those, damaged and repaired. `orders`: whole processes that take orders of operators.
 """

@@ -105,6 +105,7 @@ class SimulatedMetastore:
             self.fail("add_partitions")
         self._refuse_missing(partitions[0].table)
         for partition in partitions:
+            self._world.shows(partition)
             self._hive.registered.setdefault((partition.table, partition.path), partition.location)
             if unclear and self._world.below(2):
                 self.fail("add_partitions (some done)")
@@ -140,6 +141,7 @@ class SimulatedMetastore:
             self._world.count["locations set by a fenced owner"] += 1
         else:
             _check_move(self._world, self._hive.registered[key], partition.location)
+        self._world.shows(partition)
         if self._world.below(3) == 0:  # somebody's ANALYZE has begun before, and ends after this
             self._hive.stale.append((key, self._hive.registered[key]))
         self._hive.registered[key] = partition.location

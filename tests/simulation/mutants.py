@@ -24,6 +24,9 @@ EARLY_FILES = LEDGER + "early_files"
 RETIRE = LEDGER + "retire"
 RETENTION = LEDGER + "retention"
 EXPIRY = LEDGER + "snapshot.expiry"
+WITHHELD = LEDGER + "snapshot.withheld"
+WITHHOLD = LEDGER + "withhold"
+REBUILT_WAITING = LEDGER + "repair.waiting"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
@@ -70,6 +73,7 @@ REPLAYS = SERVICE + "replay.chore"
 REPLAYED = SERVICE + "replay.letter_files"
 REPLAY_COMMAND = SERVICE + "replay.command"
 COMPACTING = SERVICE + "compaction.chore"
+RETIREMENT = SERVICE + "compaction.retirement"
 HISTORY = LEDGER + "history"
 ORDER = SERVICE + "orders.delivery"
 UNITS = SERVICE + "compaction.units"
@@ -102,6 +106,10 @@ def _of_compaction(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
 
 def _of_retention(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="retention")
+
+
+def _of_complete(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="complete")
 
 
 def _of_damage(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
@@ -1079,7 +1087,7 @@ MUTANTS = (
     _of_damage(
         "a registration that was given up stays owed",
         DRAFT,
-        (" - given_up\n", "\n"),
+        (" - given_up - frozenset", " - frozenset"),
     ),
     _of_damage(
         "a table that is started over keeps the archived snapshots",
@@ -1393,14 +1401,17 @@ MUTANTS = (
     _of_service(
         "a certificate that was not written waits for the next data",
         TABLE_STEPS,
-        ("            self._owned_tables.certify_again(table)\n", "            pass\n"),
+        (
+            "elif table.completion.asked_at > asked_at and self._owned_tables.certify_again(table):",
+            "elif False:",
+        ),
     ),
     _of_service(
         "a partition that becomes complete waits for the next data",
         COMPLETION,
         (
-            "isinstance(answer, Completeness) and not answer.complete else answer",
-            "isinstance(answer, Completeness) else answer",
+            "        if not isinstance(answer, Completeness) or answer.complete:\n",
+            "        if not isinstance(answer, Completeness):\n",
         ),
     ),
     _mutant(
@@ -2160,5 +2171,93 @@ MUTANTS = (
         "all units of a partition have one number",
         UNITS,
         ("            self._tasks += 1\n", "            pass\n"),
+    ),
+    _of_complete(
+        "what waits for a certificate is a pending registration, too",
+        DRAFT,
+        (" - given_up - frozenset(changed.withheld)\n", " - given_up\n"),
+    ),
+    _of_complete(
+        "a partition waits no more once a snapshot certifies it, whether its certificate is in place or not",
+        OWNED_LEDGER,
+        (
+            "names = {partition.name for partition in self.certified}",
+            "names = {each.partition.name for each in self.state.certificates}",
+        ),
+    ),
+    _of_complete(
+        "a partition that waits no more is not registered",
+        WITHHELD,
+        ("unregistered=tuple(sorted({*state.unregistered, *released}))", "unregistered=state.unregistered"),
+    ),
+    _of_complete(
+        "a certified partition waits on",
+        WITHHELD,
+        ("tuple(each for each in state.withheld if each not in released)", "state.withheld"),
+    ),
+    _of_complete(
+        "a partition waits for a certificate with its later files, too",
+        WITHHOLD,
+        (
+            " for each in new if not any(map(partial(_has_traces, files), _places(each))))",
+            " for each in new)",
+        ),
+    ),
+    _of_complete(
+        "a partition waits on although the map registers partitions at once",
+        WITHHELD,
+        ("            return not withholds\n", "            return False\n"),
+    ),
+    _of_complete(
+        "a partition waits although nobody tracks what is complete",
+        WITHHELD,
+        ("if after.tracking is None or _ends(change):", "if _ends(change):"),
+    ),
+    _of_complete(
+        "partitions wait without completion",
+        WITHHELD,
+        (
+            "        case NoTracking():\n            return True\n",
+            "        case NoTracking():\n            return False\n",
+        ),
+        ("if after.tracking is None or _ends(change):", "if _ends(change):"),
+    ),
+    _of_complete(
+        "a look shows a partition that waits",
+        RETIREMENT,
+        ("watched_partitions(state) - waiting,", "watched_partitions(state),"),
+    ),
+    _of_complete(
+        "a look leaves out a partition that waits no more",
+        RETIREMENT,
+        ("frozenset(state.withheld) - ledger.released", "frozenset(state.withheld)"),
+    ),
+    _of_complete(
+        "an expired partition is dropped between its certificate and its registration",
+        EXPIRY,
+        ("    reasons.update((each.name, why) for each in state.withheld_until_certified)\n", ""),
+    ),
+    _of_complete(
+        "a rebuilt ledger tells Hive of what has no certificate",
+        REBUILD,
+        ("    base = with_rebuilt_waiting(base, lost.withheld)\n", ""),
+    ),
+    _of_complete(
+        "a rebuilt ledger withholds partitions that are not open",
+        REBUILT_WAITING,
+        ("open=tuple(opened))", "open=())"),
+    ),
+    _of_complete(
+        "the pending epoch of a rebuilt ledger tells Hive of what has no certificate",
+        REBUILD,
+        ("        last = with_rebuilt_waiting(last, lost.withheld, before=base)\n", ""),
+    ),
+    _of_complete(
+        "a rebuilt ledger has what waits as pending registrations, too",
+        REBUILT_WAITING,
+        (
+            "for each in snapshot.unregistered if each.name not in names)",
+            "for each in snapshot.unregistered)",
+        ),
     ),
 )

@@ -1,6 +1,7 @@
 """A ledger of a compacted table that is lost, and rebuilt by the production code from the footers of the files."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from kafka2hive.formats.files import end_of
@@ -11,7 +12,7 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.path import base_name, parent
-from kafka2hive.model.paths.table_directory import DataFileName, RetirementName
+from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, other_place
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
 from tests.simulation.compacting_caller import ZONES
@@ -19,6 +20,7 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import LEDGER, LOCATION, SERVICE, STAGING, TABLE, WAREHOUSE
 from tests.simulation.tasks import SEAL
 from tests.simulation.topic import closes_of
+from tests.simulation.waiting import certificates_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -100,6 +102,7 @@ def _result(world: World, code: Production, files: SimulatedFileSystem) -> Rebui
             closes={path: closes_of(path, zone) for path in paths},
             compacts=compacts,
             retired=retired,
+            withheld=_uncertified(world, found),
         )
         try:
             result: RebuiltSnapshots = code.rebuild.rebuild(lost, found, lambda unproven: True, used)
@@ -115,6 +118,20 @@ def _result(world: World, code: Production, files: SimulatedFileSystem) -> Rebui
                     _take_away(world, file.path)
         else:
             return result
+
+
+def _uncertified(world: World, found: list[LedgerFile]) -> frozenset[str]:
+    """Return the paths of the partitions without a certificate, if the map has `register: complete`."""
+    homes = {f.footer.partition for f in found if f.footer.partition.table == TABLE}
+    if not world.withholds or not homes:
+        return frozenset()
+    ledger_id = found[0].footer.ledger_id
+    places = {home: (home.location, other_place(home.location, home.path)) for home in homes}
+    return frozenset(
+        home.path
+        for home, at in places.items()
+        if not any(certificates_of(world, ledger_id, replace(home, location=place)) for place in at)
+    )
 
 
 def _take_away(world: World, path: str) -> None:

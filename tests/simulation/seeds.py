@@ -1,6 +1,17 @@
 """A seed that catches each mutant quickly (0 if the mutant is not in the table); found by `scripts/simulate --mutants`."""
 
 SEEDS = {
+    "a partition waits on although the map registers partitions at once": 2,
+    "an expired partition is dropped between its certificate and its registration": 110,
+    "a partition waits for a certificate with its later files, too": 6,
+    "a partition waits no more once a snapshot certifies it, whether its certificate is in place or not": 2,
+    "a look leaves out a partition that waits no more": 69,
+    "a rebuilt ledger tells Hive of what has no certificate": 9,
+    "the pending epoch of a rebuilt ledger tells Hive of what has no certificate": 16,
+    "a partition waits although nobody tracks what is complete": 12,
+    "a look shows a partition that waits": 1,
+    "a rebuilt ledger withholds partitions that are not open": 9,
+    "a rebuilt ledger has what waits as pending registrations, too": 16,
     "nobody looks for retirements that are newer than a restored ledger": 3,
     "a unit keeps the epoch in its names in which it was planned": 6,
     "all units of a partition have one number": 5,

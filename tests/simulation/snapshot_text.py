@@ -188,6 +188,7 @@ class SnapshotText:
     losses: tuple[ToldLoss, ...]
     unregistered: tuple[HivePartition, ...]
     registered: tuple[HivePartition, ...]
+    withheld: tuple[HivePartition, ...]
     lapsed: tuple[HivePartition, ...]
     forgotten: tuple[ToldForgotten, ...]
     added: tuple[ToldColumn, ...]
@@ -241,6 +242,7 @@ def read_snapshot(data: bytes) -> SnapshotText:
         ),
         unregistered=tuple(map(_partition, lines["unregistered"])),
         registered=tuple(map(_partition, lines["registered"])),
+        withheld=tuple(map(_partition, lines["withheld"])),
         lapsed=tuple(map(_partition, lines["lapsed"])),
         forgotten=tuple(ToldForgotten(_partition(line), line["epoch"]) for line in lines["forgotten"]),
         added=tuple(ToldColumn(line["column"], line["type"], line["epoch"]) for line in lines["added"]),

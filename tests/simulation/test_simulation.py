@@ -19,6 +19,7 @@ SCHEDULES = {
     "replay": 190,
     "compaction": 160,
     "retention": 100,
+    "complete": 80,
     "service": 160,
     "damage": 80,
     "orders": 40,

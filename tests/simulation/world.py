@@ -72,6 +72,14 @@ class World:
         """The epoch with which a rebuilt ledger begins, 0 if none was."""
         self.maps: dict[tuple[int, int], tuple[bool, str]] = {}
         """Of tables that are compacted: whether the map of an epoch's data had `compact`, and its zone."""
+        self.withholds = False
+        """Whether most maps have `register: complete`."""
+        self.registers: dict[tuple[int, int], bool] = {}
+        """Whether the map of an epoch's data had `register: complete`, by generation and epoch."""
+        self.told_first: set[tuple[int, int]] = set()
+        """The epochs, by generation, whose completeness was asked with a map without `register: complete`."""
+        self.shows: Callable[[HivePartition], None] = lambda partition: None
+        """Called before a process of ours adds a partition to Hive, or sets its location."""
 
     def use(self, rates: Rates) -> None:
         self.rates = rates

@@ -260,6 +260,9 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
         lines.append(manual_registration(len(state.unregistered)))
     if (tracking := state.tracking) is not None:
         lines.append(f"{counted(len(state.open), 'partition')} open; read through {tracking.through}")
+    lines += _first_lines(
+        "not in Hive before its certificate", [f"{each.table} {each.path}" for each in state.withheld]
+    )
     if state.early:
         files = counted(sum(each.files for each in state.early), "file")
         complete = sum(each.certified > 0 for each in state.early)

@@ -108,6 +108,7 @@ def _status(table: TableStatus) -> Document:
         "partitions": [_partition(table, position) for position in state.positions],
         "unregistered": [hive_partition(partition) for partition in state.unregistered],
         "not_in_hive": [hive_partition(partition) for partition in table.not_in_hive],
+        "withheld": [hive_partition(partition) for partition in state.withheld],
         "completion": _completion(state),
         "early": [
             {

@@ -205,6 +205,14 @@ class SharedOptions:
             "records of closed periods, which ended at least `completion.delay` ago, become dead letters.",
         ),
     ] = "append"
+    register: Annotated[
+        Literal["first", "complete"],
+        Key(
+            "When Hive gets a partition of a table with `completion`, [more](#register).",
+            more="`first`: with its first file. `complete`: with its certificate, so that readers through Hive see the whole "
+            "partition at once.",
+        ),
+    ] = "first"
     compact: Annotated[
         CompactOptions | None,
         Key(
@@ -476,6 +484,11 @@ class TableRule(RowOptions):
     create: bool
     objective: Objective | None = None
     line: int = 0
+
+    @property
+    def registers_complete(self) -> bool:
+        """Whether Hive gets a partition only when it is complete."""
+        return self.register == "complete"
 
     @property
     def success_file(self) -> str:

@@ -305,6 +305,17 @@ def check_retain(check: TableCheck) -> None:
         check.add(path, "must be longer than completion.delay: only complete partitions are dropped")
 
 
+def check_register(check: TableCheck, has_hive: bool) -> None:
+    """Check that `register: complete` can end: partitions must become complete, and there must be a Hive to register them in."""
+    if check.table.register == "first":
+        return
+    path = check.path("register")
+    if check.table.completion is None:
+        check.add(path, "complete needs completion, which says when a partition is complete: add completion")
+    if not has_hive:
+        check.add(path, "complete needs the hive section: without it no partition is registered")
+
+
 def check_late(check: TableCheck) -> None:
     """Check that `late: dead_letter` can tell when a period is closed: by event or record time and `completion.delay`."""
     if check.table.late == "append":

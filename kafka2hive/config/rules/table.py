@@ -15,6 +15,7 @@ from kafka2hive.config.rules.bucket import (
     check_compact,
     check_completion,
     check_late,
+    check_register,
     check_retain,
 )
 from kafka2hive.config.rules.column_rules import check_no_rules, check_rules
@@ -72,6 +73,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     check_bounds(after)
     check_completion(after)
     check_late(after)
+    check_register(after, has_hive)
     check_compact(after, has_hive)
     check_retain(after)
     _check_location(check, storage)

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 from kafka2hive.ledger.draft import partitions_of
 from kafka2hive.ledger.repair.places import placed_staged, with_rebuilt_places
+from kafka2hive.ledger.repair.waiting import with_rebuilt_waiting
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
@@ -190,7 +191,8 @@ class LostLedger:
     """The ledger to rebuild. `location` and `staging` are full paths, `now` is ISO-8601.
 
     `closes` has the ends of the partitions' periods, `retired` the epochs of retired early places, both by path. `compacts` says
-    whether the map has `compact`.
+    whether the map has `compact`. `withheld` has the paths of the partitions that Hive must not have before they have a
+    certificate.
     """
 
     ledger_id: str
@@ -202,6 +204,7 @@ class LostLedger:
     closes: Mapping[str, str] = field(default_factory=dict)
     compacts: bool = False
     retired: Mapping[str, int] = field(default_factory=dict)
+    withheld: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +267,7 @@ def rebuild(
     base = snapshot(epoch=epoch, tasks=final_tasks, starts=starts, before=None)
     moves = [_data_file(lost, f, -1, ()) for f in compacted if f.final]
     base = with_rebuilt_places(base, lost.closes, lost.retired, moves if final_tasks else ())
+    base = with_rebuilt_waiting(base, lost.withheld)
     last = None
     if pending_tasks:
         ends = {p.topic_partition: p.end for p in base.positions}
@@ -271,6 +275,7 @@ def rebuild(
         visible = (_data_file(lost, f, -1, ()) for f in finals)
         last = placed_staged(last, visible, moves, lost.closes if lost.compacts else {})
         last = with_rebuilt_places(last, lost.closes, lost.retired, () if final_tasks else moves, before=base)
+        last = with_rebuilt_waiting(last, lost.withheld, before=base)
     committed = sum(not f.final for task in tasks for f in task.every_file)
     return RebuiltSnapshots(base, last, tuple(unproven), sum(not f.final for f in files) - committed)
 

@@ -27,18 +27,19 @@ class Completeness:
     """The Hive partitions that become complete, for a table whose map has `completion`.
 
     The `complete` partitions get certificates, which name the `policy` that decided. `through` is as in Tracking,
-    `success_file` as in Certificate.
+    `success_file` as in Certificate. With `withholds`, Hive gets a partition only when it is complete (`register: complete`).
     """
 
     through: str = UNKNOWN_TIME
     complete: frozenset[HivePartition] = frozenset()
     policy: str = ""
     success_file: str = ""
+    withholds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NoTracking:
-    """The map lacks `completion`: open partitions are no longer tracked."""
+    """The map lacks `completion`: open partitions are no longer tracked, and none is withheld from Hive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class DataEpoch(_CommonParts):
     - `bounds`: the bounds of event time that the tasks applied. They replace the state's, even by None.
     - `closes`: the ends of the periods of the Hive partitions with files at early places, by path.
     - `moved`: partitions that were compacted earlier and now get files at their homes.
+    - `withheld`: partitions with files that Hive must not have before they have a certificate.
     """
 
     files: tuple[DataFile, ...]
@@ -79,6 +81,7 @@ class DataEpoch(_CommonParts):
     bounds: EventBounds | None = None
     closes: Mapping[str, str] = field(default_factory=dict)
     moved: frozenset[HivePartition] = frozenset()
+    withheld: frozenset[HivePartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +126,8 @@ class Repair(_CommonParts):
 class Replay(_CommonParts):
     """Dead-letter files that were `replayed`, and the `files` with the rows and dead letters that their letters became.
 
-    `running` is the progress of the replay by order, including this epoch; None for a replay by a command. `closes` and `moved`
-    are as in DataEpoch.
+    `running` is the progress of the replay by order, including this epoch; None for a replay by a command. `closes`, `moved`
+    and `withheld` are as in DataEpoch.
     """
 
     files: tuple[DataFile, ...]
@@ -132,6 +135,7 @@ class Replay(_CommonParts):
     running: RunningReplay | None = None
     closes: Mapping[str, str] = field(default_factory=dict)
     moved: frozenset[HivePartition] = frozenset()
+    withheld: frozenset[HivePartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

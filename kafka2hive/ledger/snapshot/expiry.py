@@ -29,6 +29,7 @@ def reasons_to_keep(
         ("Hive has not confirmed it yet", frozenset()) if has_hive else (NEEDS_HIVE, unknown_to_hive(state))
     )
     reasons.update((each.name, why) for each in state.unregistered if each not in known)
+    reasons.update((each.name, why) for each in state.withheld_until_certified)
     reasons.update((each.partition.name, "it is not complete yet") for each in state.open)
     reasons.update((each.partition.name, "it is not compacted yet") for each in state.early)
     reasons.update((each.partition.name, "its small files are not deleted yet") for each in state.moved)

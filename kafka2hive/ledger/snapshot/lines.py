@@ -158,8 +158,20 @@ REGISTERED = Line(
     attribute="registered",
     life=Life.EPOCH,
     doc="a pending registration of the snapshot before this one that Hive has confirmed since",
-    note="So `unregistered` = `unregistered` before - `registered` - `dropped` of this epoch + partitions of the files + `lapsed`"
-    " - `forgotten`; `verify` checks it.",
+    note="So `unregistered` = `unregistered` before + partitions that are `withheld` no more - `registered` - `dropped` of this"
+    " epoch + partitions of the files + `lapsed` - `forgotten` - `withheld`; `verify` checks it.",
+)
+
+WITHHELD = Line(
+    "withheld",
+    HivePartition,
+    *partition_fields(""),
+    attribute="withheld",
+    life=Life.STATE,
+    since=10,
+    doc="a Hive partition with data that Hive must not have before it has a certificate (`register: complete`)",
+    note="""Its registration is pending from the moment when its certificate is in place ([G1 to G5](#registration-when-complete)).
+The line is still in the snapshot that has the certificate, and ends with the next snapshot that does not have it as `reopened`.""",
 )
 
 LAPSED = Line(
@@ -382,6 +394,7 @@ LINES = (
     LOSS,
     UNREGISTERED,
     REGISTERED,
+    WITHHELD,
     LAPSED,
     COMPARED,
     FORGOTTEN,

@@ -421,7 +421,7 @@ def _register_others(
     wiring: Wiring, in_hive: TablesInHive, result: CompactResult, owned: OwnedLedger
 ) -> CompactResult:
     """Register the other pending partitions; the table must be released. After an outage Hive is not asked again."""
-    pending = frozenset(owned.state.unregistered)
+    pending = owned.pending_registrations
     if result.error is None:
         try:
             pending = register_released(wiring.ports, owned, in_hive.register).pending

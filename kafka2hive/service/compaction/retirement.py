@@ -46,8 +46,10 @@ class RetirementChore:
         self._turns.pop(table.name, None)
 
     def watch(self, table: Table) -> None:
-        state = table.owned.state
-        self._hive.watch(table.name, watched_partitions(state), counted_partitions(state))
+        """As in LookingChore. A withheld partition that somebody has added at its empty home stays there (G3)."""
+        state, ledger = table.owned.state, table.owned.ledger
+        waiting = frozenset(state.withheld) - ledger.released
+        self._hive.watch(table.name, watched_partitions(state) - waiting, counted_partitions(state))
 
     def release(self) -> None:
         """Do nothing: a look changes nothing that a new owner could not correct."""

@@ -38,8 +38,9 @@ def lapsed_partitions(
 ) -> frozenset[HivePartition]:
     """Return the partitions of these Hive tables with files of the table's ledger, each at the place that the ledger gives it.
 
-    `tables` may hold the table itself and the dead-letter table. Partitions whose registration was given up, and those that
-    `retain` has dropped, stay unregistered. Every directory of a partition is listed once. Raises ServiceUnavailable.
+    `tables` may hold the table itself and the dead-letter table. Partitions whose registration was given up, those that
+    `retain` has dropped, and those that wait for their certificate stay unregistered. Every directory of a partition is listed
+    once. Raises ServiceUnavailable.
     """
     letters = service_map.dead_letters
     found: set[HivePartition] = set()
@@ -69,6 +70,9 @@ def lapsed_partitions(
     places = {each.name: each for each in found}
     places |= {each.partition.name: each.partition for each in state.early if each.partition.table in tables}
     left = {each.partition.name for each in state.dropped} | {each.partition.name for each in state.forgotten}
+    left |= {
+        each.name for each in state.withheld
+    }  # those with a certificate are pending registrations anyway
     return frozenset(each for name, each in places.items() if name not in left)
 
 

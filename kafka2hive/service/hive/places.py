@@ -1,8 +1,8 @@
-"""The places of a table's data files if the map has `compact`: rules K1 and K8 of docs/protocol.md."""
+"""The places of a table's data files if the map has `compact`, and what waits for a certificate: rules K1, K8 and G1."""
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kafka2hive.config.keys import CompactOptions, TableRule
@@ -15,6 +15,7 @@ from kafka2hive.ledger.retire import Looks, RetirementResult
 from kafka2hive.ledger.retire import keep_places as keep
 from kafka2hive.ledger.snapshot.change import PlaceUpdate
 from kafka2hive.ledger.turns import Turns
+from kafka2hive.ledger.withhold import new_partitions
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.table_directory import DataFileName
@@ -43,14 +44,24 @@ class LocationLook:
 
 
 def with_places(files: FileSystem, state: Snapshot, rule: TableRule, change: Rows) -> Rows:
-    """Return the change with each data file at its place. Tasks do not know places; they name every file's home.
+    """Return the change with each data file at its place, and with the partitions to withhold from Hive.
 
-    For a table that was never compacted, storage is not read. Raises AmbiguousOutcome.
+    Tasks do not know places; they name every file's home. For a table that was never compacted and has `register: first`,
+    storage is not read. Raises AmbiguousOutcome.
     """
-    if rule.compact is None and not state.early and not state.closed_through:
+    if rule.compact is not None or state.early or state.closed_through:
+        closes = period_ends(rule, {f.hive_partition.path for f in change.files}) if rule.compact else {}
+        change = place(files, state, change, closes)
+    if not rule.registers_complete:
         return change
-    closes = period_ends(rule, {f.hive_partition.path for f in change.files}) if rule.compact else {}
-    return place(files, state, change, closes)
+    withheld = new_partitions(files, state, change, partial(may_be_complete, rule))
+    return replace(change, withheld=withheld)
+
+
+def may_be_complete(rule: TableRule, partition: HivePartition) -> bool:
+    """Return whether the table's policy may ever choose the partition; the built-in one needs a period."""
+    by_plugin = rule.completion is not None and rule.completion.plugin is not None
+    return by_plugin or partition.path in period_ends(rule, [partition.path])
 
 
 def period_ends(rule: TableRule, paths: Iterable[str]) -> dict[str, str]:

@@ -127,7 +127,7 @@ def _given_up(
 ) -> tuple[ForgottenRegistration, ...]:
     """Return the registrations to give up, all of which Hive refuses. Raises ConfigError, ServiceUnavailable."""
     state, place = owned.state, (named.hive_table, named.partition)
-    pending = [p for p in state.unregistered if (p.table, p.path) == place and p not in registered]
+    pending = [p for p in sorted(owned.pending_registrations) if p.name == place and p not in registered]
     if not pending:
         if any((f.partition.table, f.partition.path) == place for f in state.forgotten):
             return ()

@@ -8,6 +8,7 @@ from kafka2hive.ledger.inbox import GiveUpRegistration
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, OwnedByLiveRun, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import ForgottenRegistration, Snapshot
 from kafka2hive.service.orders.delivery import give_order
 from kafka2hive.service.recover.result import (
@@ -37,7 +38,7 @@ class ForgetPlan:
 
 def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[Registration]) -> None:
     """Raise ConfigError if a named registration is not pending in any of the ledgers and was not given up before."""
-    known = {p for state in states for p in (*state.unregistered, *(f.partition for f in state.forgotten))}
+    known = {p for state in states for p in (*_pending(state), *(f.partition for f in state.forgotten))}
     for registration in named:
         if not any(map(registration.names, known)):
             paths = {p.path for p in known if p.table == registration.table}
@@ -102,7 +103,12 @@ def _views(wiring: Wiring, tables: Collection[str]) -> list[View]:
 
 
 def _names_pending(request: RecoverRequest, view: View) -> bool:
-    return any(each.names(partition) for each in request.forget for partition in view.state.unregistered)
+    return any(each.names(partition) for each in request.forget for partition in _pending(view.state))
+
+
+def _pending(state: Snapshot) -> tuple[HivePartition, ...]:
+    """Return the partitions that Hive may have refused."""
+    return (*state.unregistered, *state.withheld_until_certified)
 
 
 def _owner_is_alive(wiring: Wiring, view: View) -> bool:

@@ -15,6 +15,7 @@ from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
 from kafka2hive.ledger.retire import retired_files
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
+from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import (
@@ -23,10 +24,11 @@ from kafka2hive.model.paths.table_directory import (
     DataFileName,
     RetirementName,
     ledger_tag,
+    other_place,
     staging_directory,
 )
 from kafka2hive.model.text import counted
-from kafka2hive.service.hive.places import footer_at, period_ends
+from kafka2hive.service.hive.places import footer_at, may_be_complete, period_ends
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Stopped, decode
 from kafka2hive.service.tables.ledgers import literal_rules, no_such_table
@@ -114,6 +116,7 @@ def rebuild_ledger(
             for place, name in table_files.retired.items()
             if name.ledger == ledger_tag(ledger_id)
         },
+        withheld=_uncertified(rule, ledger_files, table_files.below, ledger_id),
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
@@ -286,6 +289,26 @@ def _used(statuses: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]
         if retirement is not None and retirement.ledger == ledger_tag(ledger_id):
             used.add((0, retirement.epoch))
     return used
+
+
+def _uncertified(
+    rule: TableRule, ledger_files: Iterable[LedgerFile], below: Iterable[FileStatus], ledger_id: str
+) -> frozenset[str]:
+    """Return the paths of the partitions without a certificate of the ledger, if Hive must not have them before that (G5)."""
+    if not rule.registers_complete:
+        return frozenset()
+    certified = {
+        parent(status.path)
+        for status in below
+        if (name := CertificateName.parse(status.name)) and name.ledger == ledger_tag(ledger_id)
+    }
+    data = {f.footer.partition for f in ledger_files if f.footer.kind is not FileKind.DEAD_LETTER}
+    return frozenset(
+        partition.path
+        for partition in data
+        if may_be_complete(rule, partition)
+        and not certified & {partition.location, other_place(partition.location, partition.path)}
+    )
 
 
 def _may_be_of_ledger(path: str, ledger_id: str) -> bool:

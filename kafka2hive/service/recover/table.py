@@ -71,7 +71,7 @@ def recover_table(
     if repair.losses or repair.gaps or repair.positions:
         repair = replace(repair, withdrawn=repairs.withdrawn(owned, repair))
         owned = publish(wiring.ports, owned, repair).owned
-    pending = frozenset(p for p in owned.state.unregistered if any(r.names(p) for r in request.forget))
+    pending = frozenset(p for p in owned.pending_registrations if any(r.names(p) for r in request.forget))
     outcome = register(pending) if pending else RegistrationOutcome()
     registered = pending - outcome.pending
     forgetting = forget(owned, outcome, request.forget, wiring.ports.clock.now())
@@ -90,7 +90,7 @@ def with_registrations(
     ports: Ports, recovered: RecoveredTable, owned: OwnedLedger, register: Register
 ) -> RecoveredTable:
     """Register what is left pending, and return the result with it. The table must be released."""
-    pending = len(owned.state.unregistered)
+    pending = len(owned.pending_registrations)
     try:
         outcome = register_released(ports, owned, register)
     except Kafka2HiveError as error:
@@ -115,7 +115,7 @@ def _done(
         moves=started.moves,
         orphans_deleted=started.orphans_deleted,
         registered=registered,
-        unregistered=len(owned.state.unregistered),
+        unregistered=len(owned.pending_registrations),
         repaired=tuple(loss.path for loss in repair.losses),
         gaps=repair.gaps,
         resumes_at=owned.state.positions,

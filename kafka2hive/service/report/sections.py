@@ -94,6 +94,10 @@ def _facts(h: Markup, status: TableStatus) -> Element:
         facts["not in Hive"] = ", ".join(
             f"{one.table} {one.path}".strip() for one in status.not_in_hive[:10]
         ) + (f" and {len(status.not_in_hive) - 10} more" if len(status.not_in_hive) > 10 else "")
+    if state.withheld:
+        facts["not in Hive before their certificate"] = ", ".join(one.path for one in state.withheld[:10]) + (
+            f" and {len(state.withheld) - 10} more" if len(state.withheld) > 10 else ""
+        )
     if state.early:
         files = counted(sum(each.files for each in state.early), "file")
         facts["early"] = f"{counted(len(state.early), 'partition')} with {files}"

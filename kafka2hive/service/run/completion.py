@@ -161,11 +161,13 @@ class CompletionTracker:
     def ask_for_news(self, table: Table, ending: bool) -> Completeness | NoTracking | None:
         """Return the completeness to record in a separate snapshot; None if it can wait for the next change.
 
-        It cannot wait if a partition became complete, or if the map no longer has `completion`. The policy is asked every
-        ASK_SECONDS, and if the run is `ending`.
+        It cannot wait if a partition became complete, if the map no longer has `completion`, or if partitions are withheld and
+        the map no longer has `register: complete`. The policy is asked every ASK_SECONDS, and if the run is `ending`.
         """
         answer = self._ask(table, None, ending)
-        return None if isinstance(answer, Completeness) and not answer.complete else answer
+        if not isinstance(answer, Completeness) or answer.complete:
+            return answer
+        return answer if table.owned.state.withheld and not answer.withholds else None
 
     def ask(self, table: Table, change: Change) -> Completeness | NoTracking | None:
         """Return the completeness that the snapshot of `change` records. The policy is asked every ASK_SECONDS."""
@@ -179,7 +181,7 @@ class CompletionTracker:
             return NoTracking() if owned.state.tracking is not None else None
         through_ms = self.read_through_after(table, change).through_ms
         if through_ms is None:
-            return Completeness()
+            return Completeness(withholds=table.rule.registers_complete)
         now = self._clock.monotonic()
         if not ending and now - table.completion.asked_at < ASK_SECONDS:
             complete, policy = frozenset[HivePartition](), ""
@@ -193,6 +195,7 @@ class CompletionTracker:
             complete=complete,
             policy=policy,
             success_file=options.success_file or "",
+            withholds=table.rule.registers_complete,
         )
 
     def forget(self, table: Table) -> None:

@@ -211,6 +211,16 @@ class EpochLoop:
         """Return for how many seconds planning or publishing has made no progress; 0 if neither is under way."""
         return self._lock.busy_seconds()
 
+    def release_complete(self) -> None:
+        """At the end of a run, certify what is complete by now of the tables that withhold partitions from Hive (G2).
+
+        The registrar then gets these partitions before it ends.
+        """
+        with self._lock:
+            self._steps.apply_registrar_events()
+            serving = [table for table in self._owned_tables.serving() if table.aside is None]
+            self._steps.record_registrations([t for t in serving if t.owned.state.withheld], ending=True)
+
     def record_registrations(self) -> None:
         """At the end of a run, commit a snapshot for each table with changed registrations or newly complete partitions.
 

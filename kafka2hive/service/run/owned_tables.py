@@ -368,12 +368,17 @@ class OwnedTables:
         """Drop a table's ledger from memory; its next start reads it again (rule R0)."""
         table.forget()
 
-    def certify_again(self, table: Table) -> None:
-        """Repeat R10 if certificates of the newest snapshot are missing. An idle table may not have a next snapshot for long."""
+    def certify_again(self, table: Table) -> bool:
+        """Repeat R10 if certificates of the newest snapshot are missing. An idle table may not have a next snapshot for long.
+
+        Return whether that was so: withheld partitions may then be registered.
+        """
         owned = table.owned
-        if len(owned.ledger.certified) < len(owned.state.certificates):
-            table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
-            self.completion.note_certificates(table)
+        if len(owned.ledger.certified) == len(owned.state.certificates):
+            return False
+        table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
+        self.completion.note_certificates(table)
+        return True
 
     def clean_up(self, table: Table) -> None:
         """Do R9 every CLEANUP_EPOCHS epochs, so that a long run keeps its directories short and deletes orphans."""

@@ -232,6 +232,8 @@ class Run:
                 "epoch %d was abandoned: the next run reads its uncommitted ranges again and deletes its orphans",
                 ended.abandoned,
             )
+        if ended.error is None:
+            loop.release_complete()
         unregistered = self._settle_with_hive()
         if ended.error is None:
             loop.record_registrations()

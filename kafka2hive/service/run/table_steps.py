@@ -132,7 +132,9 @@ class TableSteps:
             started = self._owned_tables.take_over(table)
             self.settings[table.name] = started.settings
             self._reporter.started(started)
-            self._registrar.enqueue(started.unregistered, () if last is None else last.unregistered)
+            self._registrar.enqueue(
+                started.unregistered, () if last is None else (*last.unregistered, *last.withheld)
+            )
             self.chores.watch(table)
         self._evolve(table)
         self._owned_tables.admit(table)
@@ -154,7 +156,7 @@ class TableSteps:
 
         Raises the errors that `map_tables` handles, and those that end the run.
         """
-        before = table.owned.state.unregistered
+        before = table.owned.ledger.pending_registrations
         published = self._owned_tables.publish(table, change)
         if published.state.lapsed:
             self._reporter.registrations_lapsed(published.state.lapsed)
@@ -229,8 +231,9 @@ class TableSteps:
         if is_new or completeness is not None:
             update = RegistrationUpdate(registered=table.owned.registered, completeness=completeness)
             self.publish(table, update)
-        elif table.completion.asked_at > asked_at:
-            self._owned_tables.certify_again(table)
+        elif table.completion.asked_at > asked_at and self._owned_tables.certify_again(table):
+            self._registrar.enqueue(table.open_registrations)
+            self.chores.watch(table)
 
     def look_for_fence(self) -> None:
         """Check every FENCE_SECONDS whether this run was fenced, because an idle run commits nothing. Raises Fenced.

@@ -86,7 +86,7 @@ def register_released(ports: Ports, owned: OwnedLedger, register: Register) -> R
     This may take minutes, in which a run may take the table over. Then nothing is recorded here: that run has the same pending
     registrations, and finds what was registered. Raises what `publish` raises, except Fenced.
     """
-    pending = frozenset(owned.state.unregistered)
+    pending = owned.pending_registrations
     outcome = register(pending) if pending else RegistrationOutcome()
     if outcome.pending != pending:
         try:

@@ -68,8 +68,8 @@ class Unowned:
 class Owned:
     """The table's ledger is owned by this run.
 
-    `admitted` says that the gate has let the table commit (hive_gate.py). `registered` are pending registrations of the newest
-    snapshot that Hive has confirmed since.
+    `admitted` says that the gate has let the table commit (hive_gate.py). `registered` are pending registrations that Hive has
+    confirmed since the newest snapshot.
     """
 
     ledger: OwnedLedger
@@ -84,7 +84,7 @@ class Owned:
     @property
     def open_registrations(self) -> frozenset[HivePartition]:
         """The pending registrations that Hive has not confirmed yet."""
-        return frozenset(self.state.unregistered) - self.registered
+        return self.ledger.pending_registrations - self.registered
 
 
 @dataclass(frozen=True, slots=True)

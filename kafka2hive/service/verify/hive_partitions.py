@@ -80,6 +80,8 @@ def audit_registrations(
 ) -> list[Finding]:
     """Return a finding for each Hive partition with data that Hive lacks or has at another location.
 
+    If the newest snapshot withholds a partition, Hive must not have it before any snapshot has certified it.
+
     Hive need not have the partitions at the places in `dropped` (expired partitions), nor those of which an operator has given
     up every file. A partition whose registration is
     pending in the ledger may be registered by a live run at this moment, so it is looked up again after PENDING_SECONDS. If
@@ -91,13 +93,25 @@ def audit_registrations(
     lost = {loss.path for loss in newest.given_up}
     files = (file for snapshot in finals for file in snapshot.files if file.final not in lost)
     with_data = {file.hive_partition for file in files if file.hive_partition.path}
-    expected = {p for p in with_data - given_up - early_places if p.location not in dropped}
+    withheld = {p.name: p for p in newest.withheld}
+    expected = {
+        p for p in with_data - given_up - early_places if p.location not in dropped and p.name not in withheld
+    }
     pending = {p for p in newest.unregistered if p.path}
     findings = [
         Finding("verify.hive", _name(p), problem)
         for p in sorted(expected - pending)
         if (problem := wrong_registration(p, metastore))
     ]
+    complete = {entry.partition.name for snapshot in finals for entry in snapshot.certificates}
+    findings += [
+        Finding("verify.hive", _name(p), _too_early(p, location))
+        for name, p in sorted(withheld.items())
+        if name not in complete and (location := _location(p, metastore)) is not None
+    ]
+    pending |= {
+        withheld[entry.partition.name] for entry in newest.certificates if entry.partition.name in withheld
+    }
     missing = [p for p in sorted(pending) if wrong_registration(p, metastore)]
     if missing:
         clock.sleep(PENDING_SECONDS)
@@ -107,6 +121,25 @@ def audit_registrations(
         if (problem := wrong_registration(p, metastore))
     ]
     return findings
+
+
+def _too_early(partition: HivePartition, location: str) -> str:
+    from kafka2hive.hive.description import PURGE_PROPERTY
+    from kafka2hive.hive.hiveql import partition_spec
+
+    statement = f"ALTER TABLE {partition.table} DROP {partition_spec(partition.path)}"
+    return (
+        f"is registered at {location}, although it is withheld until it is complete (`register: complete`), as after MSCK"
+        f" REPAIR TABLE: `{statement}` hides it until then; the files stay, unless Hive's table has {PURGE_PROPERTY}=true"
+    )
+
+
+def _location(partition: HivePartition, metastore: Locations) -> str | None:
+    """Return Hive's location of the partition, None if Hive does not have it or refuses to say."""
+    try:
+        return metastore.location(partition)
+    except MetastoreRefused:
+        return None
 
 
 def accepted_registrations(newest: Snapshot) -> tuple[str, ...]:

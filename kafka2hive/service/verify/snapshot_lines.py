@@ -197,20 +197,24 @@ def _replaying(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the pending registrations.
 
-    They must be those of the epoch before, the Hive partitions of this epoch's files, and those that have lapsed, without
-    partitions that have since been registered or given up, without early places that have since been compacted, and without
-    those that were dropped now.
+    They must be those of the epoch before, those that are withheld no more, the Hive partitions of this epoch's files, and those
+    that have lapsed, without partitions that have since been registered or given up, without early places that have since been
+    compacted, without those that were dropped now, and without those that wait for their certificate.
     """
+    yield from _withheld(before, after)
     written, lapsed = {file.hive_partition for file in after.files}, frozenset(after.lapsed)
-    earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
+    registered, pending, withheld = map(frozenset, (after.registered, after.unregistered, after.withheld))
+    names = {each.name for each in withheld}
+    earlier = frozenset(before.unregistered) | {each for each in before.withheld if each.name not in names}
     compacted = {e.partition for e in before.early} - {e.partition for e in after.early}
     dropped = {line.partition for line in after.dropped if line.epoch == after.epoch}
     forgotten = {f.partition for f in after.forgotten}
-    expected = ((earlier - registered | lapsed) - compacted - dropped | written) - forgotten
+    expected = ((earlier - registered | lapsed) - compacted - dropped | written) - forgotten - withheld
     for tag, lines, distinct in (
         ("unregistered", after.unregistered, pending),
         ("registered", after.registered, registered),
         ("lapsed", after.lapsed, lapsed),
+        ("withheld", after.withheld, withheld),
     ):
         if len(lines) != len(distinct):
             yield of_epoch(after, "verify.registrations", f"it has the same {tag} line twice")
@@ -224,6 +228,30 @@ def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     for partition in sorted(registered - earlier):
         yield _registration(
             after, partition, f"says that it was registered, but it is not pending in epoch {before.epoch}"
+        )
+
+
+def _withheld(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit the partitions that wait for their certificate (G1 to G3).
+
+    One that the epoch before has certified, and that this one does not open again, must wait no longer. One that begins to wait
+    must have its first files now, and must not be pending before. Without tracking, none waits.
+    """
+    waiting = {each.name: each for each in after.withheld}
+    earlier = {each.name for each in before.withheld}
+    reopened = {each.name for each in after.reopened}
+    for certificate in before.certificates:
+        name = certificate.partition.name
+        if name in waiting and name not in reopened:
+            yield _registration(after, waiting[name], "withholds it, though it has a certificate")
+    written = {file.hive_partition.name for file in after.files}
+    pending = {each.name for each in (*before.unregistered, *after.unregistered)}
+    for name in sorted(waiting.keys() - earlier):
+        if name not in written or name in pending:
+            yield _registration(after, waiting[name], "withholds it, but these are not its first files")
+    if after.tracking is None and after.withheld:
+        yield of_epoch(
+            after, "verify.registrations", "partitions wait for certificates, though tracking is off"
         )
 
 

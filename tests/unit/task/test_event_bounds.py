@@ -318,6 +318,9 @@ def rule_of(more: str) -> TableRule:
         ("bucket: {field: day, max_past: 23h}", "a date means its midnight"),
         ("bucket: {field: at, max_future: -1d}", "expected a duration"),
         ("late: drop", "expected"),
+        ("register: complete", "complete needs completion, which says when"),
+        ("register: complete, completion: {delay: 1h}", "complete needs the hive section"),
+        ("register: last", "expected"),
     ],
 )
 def test_bounds_that_cannot_work_are_refused(more: str, message: str) -> None:

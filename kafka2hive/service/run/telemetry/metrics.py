@@ -126,7 +126,11 @@ class EpochWatcher:
             through_ms = table.completion.read_through.through_ms
             through = None if through_ms is None else through_ms / 1000
             self._metrics.observe_completion(
-                table.name, len(owned.state.open), through, len(table.completion.uncertified)
+                table.name,
+                len(owned.state.open),
+                through,
+                uncertified=len(table.completion.uncertified),
+                withheld=len(frozenset(owned.state.withheld) - owned.ledger.released),
             )
 
 
