@@ -146,7 +146,7 @@ def test_a_map_drafted_for_a_table_that_hive_has_agrees_with_it(
 
 def _shown(value: object) -> str:
     """A value as a text, equal for what the test expects and for what HiveServer2 gives."""
-    text = value.decode() if isinstance(value, bytes) else str(value)
+    text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
     return text.rstrip("0") if "." in text and ":" in text else text
 
 

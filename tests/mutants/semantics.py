@@ -10,6 +10,11 @@ AVRO_VALUES = "kafka2hive.decode.avro.exact"
 AVRO_SCHEMAS = "kafka2hive.decode.schemas.avro"
 PROTOBUF = "kafka2hive.decode.protobuf.resolve"
 PROTOBUF_VALUES = "kafka2hive.decode.protobuf.values"
+LOOSE = "kafka2hive.decode.values.loose"
+LOOSE_TEXTS = "kafka2hive.decode.values.loose_texts"
+JSON_TEXTS = "kafka2hive.decode.values.json_texts"
+FAR_TIMES = "kafka2hive.decode.values.far_times"
+OWN_FORMS_TEST = "tests/unit/service/verify/test_semantics_own_forms.py"
 KAFKA_ROWS = "kafka2hive.service.verify.kafka_rows"
 SAMPLE_TEST = "tests/unit/service/verify/test_record_sample.py"
 JUDGE = "kafka2hive.service.verify.semantics.judge"
@@ -178,6 +183,63 @@ RECORDS_THAT_SAY_WHAT_THEY_ARE = (
         (
             "the audit judges no integers",
             ('    if pa.types.is_integer(dtype):\n        return "integer"\n', ""),
+        ),
+    ),
+    *mistakes(
+        LOOSE,
+        OWN_FORMS_TEST,
+        (
+            "words for true are false",
+            (
+                "dict.fromkeys(words.true, True) | dict.fromkeys(words.false, False)",
+                "dict.fromkeys(words.true, False) | dict.fromkeys(words.false, True)",
+            ),
+        ),
+        ("the decimal comma is left out", ('.replace(marks.decimal, ".")', '.replace(marks.decimal, "")')),
+        ("NaN is kept where it is NULL", ('if kept == "null":', 'if kept == "keep":')),
+        (
+            "an empty string is 0",
+            (
+                "changes.add(EMPTY, 1)\n        return None",
+                'changes.add(EMPTY, 1)\n        return take(WholeNumber("0"), path)',
+            ),
+        ),
+        (
+            "numbers in quotes lose their sign",
+            ("else WholeNumber(text)", 'else WholeNumber(text.lstrip("-"))'),
+        ),
+        ("whole numbers are ten times as large", ('"0" * exponent', '"0" * (exponent + 1)')),
+    ),
+    *mistakes(
+        JSON_TEXTS,
+        OWN_FORMS_TEST,
+        (
+            "texts of JSON lose their blanks",
+            (
+                "text[start:end]) for number in node.columns",
+                'text[start:end].replace(" ", "")) for number in node.columns',
+            ),
+        ),
+        (
+            "a whole message has what follows it",
+            ("text[at:end]) for number in tree.columns", "text[at:]) for number in tree.columns"),
+        ),
+        (
+            "canonical texts keep the order of keys",
+            ("for key, inner in sorted(value, key=itemgetter(0)))", "for key, inner in value)"),
+        ),
+    ),
+    *mistakes(
+        FAR_TIMES,
+        OWN_FORMS_TEST,
+        ("infinity is the first time", ('return far(match[1] != "-")', 'return far(match[1] == "-")')),
+    ),
+    *mistakes(
+        LOOSE_TEXTS,
+        OWN_FORMS_TEST,
+        (
+            "the decimal comma of CSV is left out",
+            ('pc.replace_substring(plain, self._marks.decimal, ".")', "plain"),
         ),
     ),
     *mistakes(

@@ -322,10 +322,10 @@ class KafkaAudit:
 
         Rows of compacted `partitions` are judged when these are compared.
         """
-        if not self._judge.columns:
+        if not self._judge.types:
             return
         sample = RecordSample(self._judge, place, self._table.framing)
-        by_name = {**self._settings.tables, self._table.table: table_of_values(self._table)}
+        by_name = {**self._settings.tables, self._table.table: table_of_values(self._table, self._judge)}
         settings = replace(self._settings, tables=by_name)
         # the piece was read before, so this ends well or soon
         sinks = passing_sinks(lambda rows, _ids, _paths: sample.take(rows, span))

@@ -2,25 +2,29 @@
 
 The deep audit decodes records with the same decoder as a run, so a wrong unit or scale is the same mistake on both sides.
 This package shares no code with the decoders: it reads some records of each schema, and says which times, decimals, integers
-and UUIDs their rows must have, and which times the map's own patterns make of texts in JSON without a schema. It does not
-judge values within arrays, maps and structs.
+and UUIDs their rows must have, and what the keys of the map's columns make of other forms of values in JSON, CSV, headers and
+keys (`own_forms`). It does not judge values within arrays, maps and structs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from kafka2hive.config.keys import ChangeLog, TableSettings
-from kafka2hive.config.keys.columns import Column, RecordPart
+from kafka2hive.config.keys.columns import RecordPart
 from kafka2hive.config.keys.source import change_log_of, flat_rows
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.service.verify.semantics.csv_line import CsvLine, can_split
 from kafka2hive.service.verify.semantics.framing import FramedRecords, SchemaById
 from kafka2hive.service.verify.semantics.json import JsonRecords
 from kafka2hive.service.verify.semantics.masks import is_judged, masked
-from kafka2hive.service.verify.semantics.texts import TextTimes
+from kafka2hive.service.verify.semantics.own_forms import Exactly, OwnForms, has_own_forms
+from kafka2hive.service.verify.semantics.tokens import Token, token_of
 from kafka2hive.service.verify.semantics.values import ColumnKind, JudgedColumn, RecordValue, expected
 
 _JSON = ("json", "json_schema")
@@ -60,26 +64,38 @@ class SchemaJudge:
             self.records, is_judged = FramedRecords(table.format, table.wire_format, schemas), True
         is_judged = is_judged and not (table.sql or table.may_hold_several or log is ChangeLog.MAXWELL)
         self.columns = tuple(self._judged_columns(table)) if is_judged else ()
-        self._texts: dict[str, TextTimes] = {}
-        is_plain = table.format == "json" and (table.compression, table.encoding) == ("none", "utf-8")
-        if is_judged and is_plain and log is None and not self._any_case:
-            texts = [column for column in table.columns if _has_own_forms(column)]
-            kinds = {column.name: parse_hive_type(column.type) for column in texts}
-            self._texts = {c.name: TextTimes(c, self._zone, pa.types.is_date(kinds[c.name])) for c in texts}
-            others = {column.name for column in self.columns}
-            self.columns += tuple(
-                JudgedColumn(
-                    name=name,
-                    type=dtype,
-                    kind=_MOMENT_KINDS[pa.types.is_date(dtype)],
-                    paths=(),
-                    unit=None,
-                    truncates=False,
-                    may_be_beyond=False,
-                )
-                for name, dtype in kinds.items()
-                if name not in others
-            )
+        self._of_schema = {column.name for column in self.columns}
+        self._own: tuple[OwnForms, ...] = ()
+        self._csv = CsvLine(table.csv) if table.format == "csv" and can_split(table.csv) else None
+        of_value = [column.name for column in table.columns if column.part is RecordPart.VALUE]
+        self._places = {name: place for place, name in enumerate(of_value)}
+        if log is None and not (table.sql or table.may_hold_several):
+            self._own = tuple(self._own_forms(table))
+        forms = {own.column.name: own.type for own in self._own}
+        self.types: Mapping[str, pa.DataType] = {c.name: c.type for c in self.columns} | forms
+        """The columns that are judged."""
+
+    def _own_forms(self, table: TableSettings) -> Iterator[OwnForms]:
+        """Yield the columns whose values this package reads without a schema."""
+        reads_values = self._csv is not None or (table.format in _JSON and not self._any_case)
+        nulls = tuple(dict.fromkeys(("", *table.csv.nulls, table.csv.null_text)))
+        for column in table.columns:
+            is_value = column.part is RecordPart.VALUE
+            if column.part is RecordPart.KEY and (table.key_format != "raw" or column.path):
+                continue
+            if has_own_forms(column, self._mask_keys) and (reads_values or not is_value):
+                yield OwnForms(column, self._zone, self._mask_keys, nulls if is_value else ())
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that columns are judged by."""
+        names = (own.column.path[0] for own in self._own if own.column.part is RecordPart.HEADER)
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def wants_keys(self) -> bool:
+        """Whether columns are judged by the records' keys."""
+        return any(own.column.part is RecordPart.KEY for own in self._own)
 
     def _judged_columns(self, table: TableSettings) -> Iterator[JudgedColumn]:
         is_json = table.format in _JSON
@@ -107,31 +123,71 @@ class SchemaJudge:
                     truncates=column.leeway.fraction == "truncate",
                     mask=column.mask,
                     may_be_beyond=column.leeway.beyond != "refuse",
-                    takes_others=_takes_others(column),
                 )
 
     def key(self, message: bytes) -> bytes | None:
         """Return what tells apart the schemas of records; empty for a record without one, None if it is not judged."""
-        key = self.records.key(message)
-        return b"" if key is None and self._texts else key
+        key = self.records.key(message) if self.columns else None
+        return b"" if key is None and self._own else key
 
-    def expected(self, message: bytes) -> dict[str, Any] | None:
+    def expected(
+        self,
+        message: bytes,
+        key: bytes | None = None,
+        headers: Mapping[str, bytes | None] = MappingProxyType({}),
+    ) -> dict[str, Any] | None:
         """Return by column what the row of a message must have, a text if it must have no row.
 
         Columns of which nothing is known are missing. None if the message cannot be read by its schema.
         """
+        found = self._by_own_forms(message, key, headers)
+        if not self.columns or self.records.key(message) is None:
+            return found if self._own else None
         try:
-            if self._texts and self.records.key(message) is None:
-                texts = ((name, times.expected(message)) for name, times in self._texts.items())
-                return {name: value for name, value in texts if value is not None}
             record = self.records.read(message)
             if self._has_envelope:
                 operation = record.members().get("op")
                 image = "before" if operation is not None and operation.value == "d" else "after"
                 record = self._member(record, image)
             values = ((c, expected(c, self._value(c, record), self._zone)) for c in self.columns)
-            return {c.name: self._masked(c, value) for c, value in values if value is not None}
+            # the record's own schema counts before the map's keys
+            found = {name: value for name, value in found.items() if name not in self._of_schema}
+            return found | {c.name: self._masked(c, value) for c, value in values if value is not None}
         except (ValueError, ArithmeticError):
+            return None
+
+    def _by_own_forms(
+        self, message: bytes, key: bytes | None, headers: Mapping[str, bytes | None]
+    ) -> dict[str, Any]:
+        """Return what rows must have in columns whose values are read without a schema."""
+        fields, token = self._fields(message), self._token(message)
+        found = {}
+        for own in self._own:
+            column = own.column
+            with suppress(ValueError, ArithmeticError, LookupError, TypeError, RecursionError):
+                if column.part is RecordPart.HEADER:
+                    found[column.name] = own.of_text(_decoded(headers[column.path[0]]))
+                elif column.part is RecordPart.KEY:
+                    found[column.name] = own.of_text(_decoded(key))
+                elif fields is not None:
+                    found[column.name] = own.of_text(fields[self._places[column.name]])
+                elif token is not None:
+                    found[column.name] = own.of_message(token)
+        return found
+
+    def _fields(self, message: bytes) -> Sequence[str] | None:
+        """Return the fields of a record in CSV; None if it is none, or has not a field for each column."""
+        fields = None if self._csv is None else self._csv.fields(message)
+        return fields if fields is not None and len(fields) == len(self._places) else None
+
+    def _token(self, message: bytes) -> Token | None:
+        """Return the object in a message in JSON, which may begin with the head of a registry's serializer."""
+        if not isinstance(self.records, JsonRecords) or self._csv is not None:
+            return None
+        begin = max(message.find(b"{"), 0) if message[:1] in (b"\0", b"\3") else 0
+        try:
+            return token_of(message[begin:])
+        except (ValueError, RecursionError):
             return None
 
     def _masked(self, column: JudgedColumn, value: Any) -> Any:
@@ -156,27 +212,21 @@ class SchemaJudge:
 def contradiction(expected: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Return what is wrong with a row, empty if nothing is known to be wrong.
 
-    Columns that `row` does not have, or that are NULL in it, are not judged.
+    Columns that `row` does not have are not judged, nor, by a schema, those that are NULL in it.
     """
     for name, value in expected.items():
-        if row.get(name) is not None and value != row[name]:
-            return f"column {name} is {row[name]}, the record's schema makes it {value}"
+        found = row.get(name)
+        if isinstance(value, Exactly) and name in row and value != found:
+            return (
+                f"column {name} is {'NULL' if found is None else found}, the record's value makes it {value}"
+            )
+        if not isinstance(value, Exactly) and found is not None and value != found:
+            return f"column {name} is {found}, the record's schema makes it {value}"
     return ""
 
 
-_MOMENT_KINDS: tuple[ColumnKind, ColumnKind] = ("timestamp", "date")
-
-
-def _has_own_forms(column: Column) -> bool:
-    leeway = column.leeway
-    is_own = bool(leeway.time_pattern) or leeway.time_of_day != "refuse" or leeway.epoch != "whole"
-    return is_own and column.part is RecordPart.VALUE
-
-
-def _takes_others(column: Column) -> bool:
-    leeway = column.leeway
-    keys = (leeway.quoted, leeway.whole, leeway.beyond, leeway.numbers, leeway.time_pattern)
-    return keys != ("refuse", "refuse", "refuse", None, ())
+def _decoded(text: bytes | None) -> str | None:
+    return None if text is None else text.decode()
 
 
 def _kind(dtype: pa.DataType) -> ColumnKind | None:

@@ -3,7 +3,6 @@
 These parsers are more lenient than a decoder, which does not matter: only rows are judged, whose texts a decoder has accepted.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -59,26 +58,22 @@ class TextTimes:
         self._zone = zone
         self._is_date = is_date
 
-    def expected(self, message: bytes) -> datetime | date | None:
-        """Return what the row of a message in JSON must have; None if nothing is known.
+    def reading(self, value: Any) -> datetime | date | None:
+        """Return what the row must have for a text, a number or an array; None if nothing is known.
 
-        If several patterns fit a text, they must agree.
+        If several patterns fit a text, they must agree. Raises OverflowError for a number outside the years 1 to 9999.
         """
-        document: Any = json.loads(message.decode(), parse_float=Decimal)
-        for path in (self._column.keys, *self._column.leeway.others):
-            value = document
-            for key in path:
-                value = value.get(key) if isinstance(value, dict) else None
-            if value is not None:
-                times = set(self._readings(value))
-                return times.pop() if len(times) == 1 else None
-        return None
+        times = set(self._readings(value))
+        return times.pop() if len(times) == 1 else None
 
     def _readings(self, value: Any) -> Iterator[datetime | date]:
         leeway, unit = self._column.leeway, self._column.unit
         if unit is not None and not isinstance(value, int | str | Decimal):
             return
         if unit is not None:
+            if unit == "d":
+                yield from self._seen(datetime(1970, 1, 1) + timedelta(days=int(value)))
+                return
             number = Decimal(value) * _UNITS[unit]
             yield from self._seen(
                 datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number.__floor__())

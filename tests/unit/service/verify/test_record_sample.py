@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.config.keys import MetadataColumn, TableSettings
-from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.columns import Column, RecordPart
 from kafka2hive.formats.files import open_reader
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.service.verify.compacted_rows import CompactedRows
@@ -108,3 +108,31 @@ def test_rows_of_compacted_files_are_judged_by_the_samples_of_their_tasks() -> N
     assert [(f.code, f.where) for f in findings if f.code == "verify.semantic"] == [
         ("verify.semantic", "t-0@103")
     ]
+
+
+def test_keys_and_headers_are_read_for_the_columns_that_they_fill() -> None:
+    columns = (
+        Column("v", "binary"),
+        Column("tenant", "int", ("tenant",), part=RecordPart.HEADER),
+        Column("id", "bigint", part=RecordPart.KEY),
+    )
+    settings = replace(table_settings("db.t", "raw", ()), columns=columns)
+    judge = SchemaJudge(settings)
+    sample = RecordSample(judge, PLACE)
+    names = column_schema(table_of_values(settings, judge)).names
+    rows = [
+        dict(zip(names, row, strict=True)) | {"o": at}
+        for at, row in ((100, (b"x", b"7", b"8")), (101, (b"x", None, None)))
+    ]
+    kinds = [(name, pa.binary()) for name in names] + [("o", pa.int64())]
+    sample.take(pa.RecordBatch.from_pylist(rows, pa.schema(kinds)), SPAN)
+    right = [{"o": 100, "tenant": 7, "id": 8}, {"o": 101, "tenant": None, "id": None}]
+    schema = pa.schema([("o", pa.int64()), ("tenant", pa.int32()), ("id", pa.int64())])
+    for found, told_of in (
+        (right, []),
+        ([right[0] | {"tenant": 8}, right[1] | {"id": 1}], ["tenant is 8", "id is 1"]),
+    ):
+        file = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(found, schema), file)
+        wrong = list(sample.contradictions_in(open_reader(file.getvalue(), "parquet", None), SPAN))
+        assert [str(text).split(",")[0] for _, text in wrong] == [f"column {text}" for text in told_of]
