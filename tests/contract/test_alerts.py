@@ -87,6 +87,16 @@ def _never_filled(minutes: Minutes, exporter: ServiceMetrics) -> None:
     minutes.pass_by(exporter, 40, lambda: exporter.observe_never_filled(TABLE, (), ("Titel",)))
 
 
+def _breaks(on_break: str) -> Story:
+    def story(minutes: Minutes, exporter: ServiceMetrics) -> None:
+        def observe() -> None:
+            exporter.observe_broken(TABLE, "dest", rule="values", on_break=on_break, rows=1)
+
+        minutes.pass_by(exporter, 40, observe)
+
+    return story
+
+
 def _transaction_hangs(minutes: Minutes, exporter: ServiceMetrics) -> None:
     minutes.pass_by(exporter, 5, lambda: exporter.observe_held(TABLE, 10, 1_000.0))
 
@@ -150,6 +160,8 @@ FIRES: dict[str, Story] = {
     "HiveBehind": _hive_behind,
     "CertificatesUnwritten": _certificates_unwritten,
     "ColumnsNeverFilled": _never_filled,
+    "RulesBroken": _breaks("count"),
+    "RulesMakeLetters": _breaks("dead_letter"),
     "NoEpochs": _hangs,
     "CompactionFails": _compaction_fails,
 }
@@ -160,6 +172,21 @@ def test_an_alert_fires_when_it_should(alert: str, tmp_path: Path) -> None:
     minutes = Minutes()
     FIRES[alert](minutes, ServiceMetrics("demo", minutes.now))
     assert minutes.firing(tmp_path, alert)
+
+
+@pytest.mark.parametrize(
+    ("on_break", "alert"), [("count", "RulesBroken"), ("dead_letter", "RulesMakeLetters")]
+)
+def test_a_single_row_that_breaks_a_rule_fires_for_an_hour(on_break: str, alert: str, tmp_path: Path) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    minutes.pass_by(exporter, 10, lambda: None)
+    exporter.observe_broken(TABLE, "dest", rule="values", on_break=on_break, rows=1)
+    minutes.pass_by(exporter, 20, lambda: None)
+    assert minutes.firing(tmp_path, alert)
+    assert not minutes.firing(tmp_path, "RulesMakeLetters" if on_break == "count" else "RulesBroken")
+    minutes.pass_by(exporter, 90, lambda: None)
+    assert not minutes.firing(tmp_path, "Rules.*")
 
 
 def test_no_alert_fires_about_a_run_that_is_well(tmp_path: Path) -> None:

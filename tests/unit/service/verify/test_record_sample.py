@@ -126,12 +126,10 @@ def test_keys_and_headers_are_read_for_the_columns_that_they_fill() -> None:
     ]
     kinds = [(name, pa.binary()) for name in names] + [("o", pa.int64())]
     sample.take(pa.RecordBatch.from_pylist(rows, pa.schema(kinds)), SPAN)
-    right = [{"o": 100, "tenant": 7, "id": 8}, {"o": 101, "tenant": None, "id": None}]
+    right: list[dict[str, Any]] = [{"o": 100, "tenant": 7, "id": 8}, {"o": 101, "tenant": None, "id": None}]
     schema = pa.schema([("o", pa.int64()), ("tenant", pa.int32()), ("id", pa.int64())])
-    for found, told_of in (
-        (right, []),
-        ([right[0] | {"tenant": 8}, right[1] | {"id": 1}], ["tenant is 8", "id is 1"]),
-    ):
+    wrong_rows = [right[0] | {"tenant": 8}, right[1] | {"id": 1}]
+    for found, told_of in ((right, []), (wrong_rows, ["tenant is 8", "id is 1"])):
         file = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(found, schema), file)
         wrong = list(sample.contradictions_in(open_reader(file.getvalue(), "parquet", None), SPAN))
