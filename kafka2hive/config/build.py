@@ -9,10 +9,12 @@ from typing import Any
 from kafka2hive.config.keys.bucketing import BIGINT_UNIT
 from kafka2hive.config.keys.columns import Column, RecordPart
 from kafka2hive.config.keys.connections import (
+    HiveInterfaces,
     HiveKeys,
     HiveOptions,
     KafkaOptions,
     KerberosOptions,
+    MetastoreOptions,
     StorageOptions,
 )
 from kafka2hive.config.keys.declaration import UNSET, declared_keys
@@ -22,7 +24,8 @@ from kafka2hive.config.keys.source import Start, StartKind, StartPolicy
 from kafka2hive.config.keys.table import SelectOptions, SharedOptions, TableKeys, TableRule
 from kafka2hive.config.keys.writer import AUTO, Flush
 from kafka2hive.config.rules.bucket import EventField, event_field
-from kafka2hive.config.rules.service import filesystem_of, hive_auth, hive_url, url_options
+from kafka2hive.config.rules.hive import hive_auth, hive_url, metastore_url, url_options
+from kafka2hive.config.rules.service import filesystem_of
 from kafka2hive.config.rules.table_options import (
     GROUP,
     DeclaredColumn,
@@ -116,24 +119,49 @@ def kafka_login(kafka: KafkaOptions, kerberos: KerberosOptions | None) -> KafkaO
 
 def _hive(
     hive: HiveKeys | None, kerberos: KerberosOptions | None, environ: Mapping[str, str]
-) -> HiveOptions | None:
-    parts = hive_url(hive.url) if hive else None
-    if hive is None or parts is None:
+) -> HiveInterfaces | None:
+    if hive is None:
+        return None
+    login, user = hive.kerberos or kerberos, environ.get("HADOOP_USER_NAME") or environ.get("USER") or "hive"
+    return HiveInterfaces(_server(hive, login, user), _metastore(hive, login, user))
+
+
+def _metastore(hive: HiveKeys, login: KerberosOptions | None, user: str) -> MetastoreOptions | None:
+    parts = metastore_url(hive.metastore) if hive.metastore is not None else None
+    if parts is None:
+        return None
+    has_tls = parts.options.get("ssl") == "true"
+    return MetastoreOptions(
+        hosts=parts.hosts,
+        user=parts.user or user,
+        auth=parts.auth,
+        timeout_seconds=hive.timeout_seconds,
+        service=parts.options.get("service", "hive"),
+        qop=parts.options.get("qop"),
+        ssl=has_tls,
+        ca_file=hive.ca_file if has_tls else None,
+        kerberos=login if parts.auth == "KERBEROS" else None,
+    )
+
+
+def _server(hive: HiveKeys, login: KerberosOptions | None, user: str) -> HiveOptions | None:
+    parts = hive_url(hive.url) if hive.url is not None else None
+    if parts is None:
         return None
     options, auth = url_options(parts), hive_auth(parts)
     has_http = options.get("transport") == "http"
     return HiveOptions(
         host=parts.hostname or "",
         port=parts.port or (10001 if has_http else 10000),
-        user=parts.username or environ.get("HADOOP_USER_NAME") or environ.get("USER") or "hive",
+        user=parts.username or user,
         password=hive.password,
         auth=auth,
         timeout_seconds=hive.timeout_seconds,
         service=options.get("service", "hive"),
         qop=options.get("qop"),
         ssl=options.get("ssl") == "true",
-        ca_file=hive.ca_file,
-        kerberos=(hive.kerberos or kerberos) if auth == "KERBEROS" else None,
+        ca_file=hive.ca_file if options.get("ssl") == "true" else None,
+        kerberos=login if auth == "KERBEROS" else None,
         http_path=options.get("http_path", "cliservice") if has_http else None,
     )
 

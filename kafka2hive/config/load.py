@@ -83,8 +83,9 @@ def _check_tables(sections: MapSections, problems: Problems) -> None:
     tables = [
         TableCheck.of(table, sections.defaults, index, problems) for index, table in sections.tables.items()
     ]
+    has_server = sections.hive is None or sections.hive.url is not None
     for check in tables:
-        check_table(check, sections.storage, sections.has_hive)
+        check_table(check, sections.storage, sections.has_hive, has_server)
         check_schemas(check, sections.has_registry)
         check_record_parts(check.before_sql(), sections.has_registry)
     if sections.keys is not None:

@@ -4,6 +4,7 @@ import ctypes
 import ssl
 import struct
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,6 +41,8 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
         _check_library()
     if hive and hive.ca_file is not None:
         hive_tls(hive.ca_file)
+    if hive and hive.metastore is not None and find_spec("pymetastore") is None:
+        raise metastore_package_missing()
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
         raise gssapi_missing()
     if library is None and any(FILE_FORMATS[rule.writer.format].needs_library for rule in service_map.tables):
@@ -58,6 +61,15 @@ def _logins(service_map: ServiceMap) -> list[KerberosOptions]:
     hive = service_map.hive
     sections = [service_map.storage.kerberos, hive.kerberos if hive else None, service_map.kerberos]
     return list(dict.fromkeys(filter(None, sections)))
+
+
+def metastore_package_missing() -> ConfigError:
+    """Return the error for an environment that cannot talk to the metastore."""
+    return ConfigError(
+        "hive.extra",
+        "hive.metastore needs the package pymetastore, which is not installed",
+        "type: python -m pip install 'kafka2hive[metastore]'",
+    )
 
 
 def gssapi_missing() -> ConfigError:

@@ -236,7 +236,7 @@ def _partition_types(spec: TableSpec, table: TableDescription) -> list[Differenc
     Hive itself would refuse such a value only at the registration, after the commit.
     """
     templates = dict(level.partition("=")[::2] for level in spec.bucket_path.split("/"))
-    columns = {column.name.lower(): _normalise(column.type) for column in spec.columns}
+    columns = {column.name.lower(): normal_type(column.type) for column in spec.columns}
     return [
         Difference(
             "hive.partition_columns",
@@ -245,7 +245,7 @@ def _partition_types(spec: TableSpec, table: TableDescription) -> list[Differenc
         )
         for ours, other in zip(spec.partition_columns, table.partition_columns, strict=True)
         for template in [templates.get(ours.name, "")]
-        if not can_hold(_normalise(other.type), template, columns)
+        if not can_hold(normal_type(other.type), template, columns)
     ]
 
 
@@ -311,10 +311,10 @@ def can_widen(spec: TableSpec, new: str, old: str) -> bool:
 
 def same_type(a: str, b: str) -> bool:
     """Return whether two Hive types are the same, whatever their blanks, case and aliases."""
-    return _normalise(a) == _normalise(b)
+    return normal_type(a) == normal_type(b)
 
 
-def _normalise(hive_type: str) -> str:
+def normal_type(hive_type: str) -> str:
     words = re.split(r"([<>(),:])", hive_type.replace("`", "").lower())
     type_text = "".join(ALIASES.get(word.strip(), word.strip()) for word in words)
     type_text = re.sub(r"decimal\((\d+)\)", r"decimal(\1,0)", type_text)

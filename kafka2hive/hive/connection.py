@@ -3,7 +3,7 @@
 import ssl
 from base64 import b64encode
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.config.machine import hive_tls
@@ -15,13 +15,32 @@ from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 _TICKET_REFUSED = "the server's clock, keytab or realm differs from the KDC's (see the server's log)"
 
 
+class ServerNames(NamedTuple):
+    """How messages name a server, the key of its address in the map's section hive, and its properties of TLS and protection."""
+
+    name: str
+    key: str
+    tls: str
+    protection: str
+
+
+HIVESERVER2 = ServerNames("HiveServer2", "url", "hive.server2.use.SSL", "hive.server2.thrift.sasl.qop")
+
+
 class Connection:
     """One connection, not yet open. `transport` is thrift's; the options' time limit applies to each read. Raises ConfigError."""
 
-    def __init__(self, options: HiveOptions) -> None:
+    def __init__(self, options: HiveOptions, server: ServerNames = HIVESERVER2) -> None:
         self._options = options
+        self._server = server
         self._login: GssapiClient | None = None
+        self._opened_socket: Any = None
         self.transport = self._transport()
+
+    def set_timeout(self, seconds: float) -> None:
+        """Bound each further read; not over HTTP."""
+        assert self._options.http_path is None
+        self._opened_socket.setTimeout(seconds * 1000)
 
     def log_in(self) -> None:
         """Connect, and let the server answer a login. Over HTTP any answer suffices; with NOSASL there is no login."""
@@ -31,15 +50,17 @@ class Connection:
 
     def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
         """Return why the login failed, from an error at opening; None if the server may just be unavailable."""
-        server = f"HiveServer2 at {self._options.host}:{self._options.port}"
+        server = f"{self._server.name} at {self._options.host}:{self._options.port}"
         if self._login is not None and self._login.error is not None:
             return self._kerberos_refusal(server, self._login)
         tls_error = _ssl_error(error)
         if tls_error is not None:
-            return HiveLoginRefused(f"{server}: TLS: {_reason_of_tls(tls_error, self._options)}")
+            return HiveLoginRefused(
+                f"{server}: TLS: {_reason_of_tls(tls_error, self._options, self._server)}"
+            )
         if self._options.http_path is not None:
             return _http_refusal(server, error, self._options)
-        return _server_refusal(server, str(error), self._options)
+        return _server_refusal(server, str(error), self._options, f"hive.{self._server.key}")
 
     def _transport(self) -> Any:
         from thrift.transport.TTransport import TBufferedTransport
@@ -74,6 +95,7 @@ class Connection:
         else:
             socket = TSocket(options.host, options.port, socket_keepalive=True)
         socket.setTimeout(options.timeout_seconds * 1000)
+        self._opened_socket = socket
         return socket
 
     def _http(self, path: str) -> Any:
@@ -121,7 +143,7 @@ class Connection:
         error = login.error
         if isinstance(error, ProtectionRefused):
             return HiveLoginRefused(
-                f"{server}: {error}: correct qop in hive.url, or hive.server2.thrift.sasl.qop"
+                f"{server}: {error}: correct qop in hive.{self._server.key}, or {self._server.protection}"
             )
         assert error is not None
         known = meaning(error.minor)
@@ -143,14 +165,14 @@ def _ssl_error(error: BaseException) -> ssl.SSLError | None:
     return None
 
 
-def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
+def _reason_of_tls(error: ssl.SSLError, options: HiveOptions, server: ServerNames) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = error.verify_message
         if error.verify_code in (62, 64):  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
-            return f"{reason}: hive.url must name the host as the certificate does"
+            return f"{reason}: hive.{server.key} must name the host as the certificate does"
         trusted = f"hive.ca_file {options.ca_file}" if options.ca_file else "the system"
         return f"{reason}: {trusted} does not trust the certificate; name its authority as hive.ca_file"
-    return f"{error.reason or error}: does the server speak TLS (hive.server2.use.SSL)? If not, leave ssl=true out"
+    return f"{error.reason or error}: does the server speak TLS ({server.tls})? If not, leave ssl=true out"
 
 
 def _http_refusal(server: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
@@ -178,15 +200,15 @@ def _http_refusal(server: str, error: BaseException, options: HiveOptions) -> Hi
     )
 
 
-def _server_refusal(server: str, text: str, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return why the login failed, from HiveServer2's answer to SASL; None if the answer is not about the login."""
+def _server_refusal(server: str, text: str, options: HiveOptions, key: str) -> HiveLoginRefused | None:
+    """Return why the login failed, from the server's answer to SASL; None if the answer is not about the login."""
     if "Unsupported mechanism" in text or "mechanism" in text.lower():
         return HiveLoginRefused(
-            f"{server} does not accept auth={options.auth}: set auth in hive.url to the server's hive.server2.authentication"
+            f"{server} does not accept auth={options.auth}: set auth in {key} to the server's authentication"
         )
     if "Error validating the login" in text or "AuthenticationException" in text:
         return HiveLoginRefused(
-            f"{server} refuses user {options.user}: correct the user in hive.url, and hive.password"
+            f"{server} refuses user {options.user}: correct the user in {key}, and hive.password"
         )
     if "GSS initiate failed" in text:
         return HiveLoginRefused(f"{server} refuses the ticket: {_TICKET_REFUSED}")

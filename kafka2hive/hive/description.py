@@ -97,7 +97,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         elif section == "Storage Information" and value:
             serde_properties[value] = _unescape(comment)
     parameters.update(_spark_properties(values.get("Table Properties", "")))
-    kind = _kind(values.get("Table Type") or values.get("Type") or "", parameters)
+    kind = table_kind(values.get("Table Type") or values.get("Type") or "", parameters)
     partition_names = {column.name for column in partition_columns}  # Spark lists them as columns too
     return TableDescription(
         columns=tuple(column for column in columns if column.name not in partition_names),
@@ -159,7 +159,8 @@ def _unescape(text: str) -> str:
         return text
 
 
-def _kind(text: str, parameters: dict[str, str]) -> TableKind:
+def table_kind(text: str, parameters: Mapping[str, str]) -> TableKind:
+    """Return the kind of a table from the name that Hive gives it, and its parameters."""
     kind = _KINDS.get(text, TableKind.OTHER)
     translated = parameters.get("TRANSLATED_TO_EXTERNAL", "").lower() == "true"
     return TableKind.MANAGED if translated and kind is TableKind.EXTERNAL else kind

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.connection import Connection
+from kafka2hive.hive.network import network_errors, timed_out, was_closed
 from kafka2hive.model.metastore import (
     MetastoreRefused,
     MetastoreUnavailable,
@@ -29,14 +30,14 @@ NO_SUCH_TABLE = 10001
 NO_SUCH_PARTITION = 10006
 NO_SUCH_DATABASE = 10072
 
-_OUTAGE = re.compile(
+OUTAGE = re.compile(
     r"TTransportException|Could not connect to meta ?store|SessionHiveMetaStoreClient|Unable to instantiate"
     r"|Connection (refused|reset)|Broken pipe|SocketTimeout|SocketException|ConnectException|NoRouteToHost"
     r"|UnknownHostException|SafeMode|StandbyException|Invalid SessionHandle|LockException|[Tt]imed out|Timeout"
     r"|OutOfMemory|no available server|SQLTransientConnection|Communications link failure|JDOException|Derby.*shutdown"
 )
 _LIMIT = re.compile(r"Connection limit per (user|ip ?address|user:ip ?address) reached", re.IGNORECASE)
-_BLAMES_STATEMENT = re.compile(
+BLAMES_STATEMENT = re.compile(
     r"NoSuchObject|AlreadyExists|InvalidObject|InvalidOperation|InvalidPartition|AccessControl|Permission denied"
     r"|partition spec is invalid|SemanticException|ParseException|AnalysisException|ValidationFailure"
     r"|HiveAccessControl|HiveAuthz"
@@ -145,7 +146,7 @@ class HiveSession:
 
             try:
                 connection.close()
-            except (exc.Error, *_network_errors()) as error:  # the server may refuse this as well
+            except (exc.Error, *network_errors()) as error:  # the server may refuse this as well
                 log.debug("closing the session at %s: %s", self.address, error)
                 self._close_transport()
 
@@ -174,13 +175,13 @@ class HiveSession:
             if isinstance(failure, MetastoreUnavailable):
                 self._drop()
             raise failure from None  # PyHive's error holds the whole Java stack
-        except _network_errors() as error:
+        except network_errors() as error:
             refusal = self._refusal(error)
-            at_opening = self._pyhive is None and _was_closed(error)
+            at_opening = self._pyhive is None and was_closed(error)
             self._drop()
             if refusal is not None:
                 raise refusal from None
-            if _timed_out(error):
+            if timed_out(error):
                 seconds = self._options.timeout_seconds
                 raise MetastoreUnavailable(
                     f"HiveServer2 at {self.address} did not answer within {seconds:g} s: {statement[:200]}"
@@ -223,8 +224,8 @@ def log_in(options: HiveOptions) -> None:
         connection = Connection(quick)
         try:
             connection.log_in()
-        except _network_errors() as error:
-            if is_last or not _was_closed(error):
+        except network_errors() as error:
+            if is_last or not was_closed(error):
                 why = MetastoreUnavailable(f"HiveServer2 at {options.host}:{options.port}: {error}")
                 raise connection.refusal(error) or why from error
         else:
@@ -249,28 +250,6 @@ def _execute(connection: Any, statement: str) -> list[Row]:
     return rows
 
 
-def _network_errors() -> tuple[type[Exception], ...]:
-    from http.client import HTTPException
-
-    from thrift.Thrift import TException
-
-    # AssertionError: PyHive asserts the protocol version. EOFError, OSError, HTTPException: from the layers below thrift
-    return (TException, OSError, EOFError, HTTPException, AssertionError)
-
-
-def _was_closed(error: BaseException) -> bool:
-    from thrift.transport.TTransport import TTransportException
-
-    return isinstance(error, (EOFError, ConnectionResetError)) or (
-        isinstance(error, TTransportException) and error.type == TTransportException.END_OF_FILE
-    )
-
-
-def _timed_out(error: BaseException) -> bool:
-    inner = getattr(error, "inner", None)
-    return isinstance(error, TimeoutError) or isinstance(inner, TimeoutError)
-
-
 def _status(error: BaseException) -> Any:
     """Return the TStatus in a PyHive error; None if it has none."""
     response = error.args[0] if error.args else None
@@ -279,16 +258,14 @@ def _status(error: BaseException) -> Any:
 
 def from_status(status: Any, statement: str) -> MetastoreUnavailable | MetastoreRefused:
     """Return the error for a TStatus that is not a success; its text ends with the beginning of `statement`."""
-    text = (
-        f"{_first_line(status.errorMessage)} [{status.sqlState}/{status.errorCode}] in: {_short(statement)}"
-    )
+    text = f"{first_line(status.errorMessage)} [{status.sqlState}/{status.errorCode}] in: {_short(statement)}"
     message = status.errorMessage or ""
     state = status.sqlState or ""
     if _LIMIT.search(message):
         return TooManySessions(text)
-    if _OUTAGE.search(message):
+    if OUTAGE.search(message):
         return MetastoreUnavailable(text)
-    if state.startswith(_REFUSING_CLASSES) or _BLAMES_STATEMENT.search(message):
+    if state.startswith(_REFUSING_CLASSES) or BLAMES_STATEMENT.search(message):
         return MetastoreRefused(text)
     return StatementFailed(text)
 
@@ -303,7 +280,7 @@ def is_missing_partition(status: Any) -> bool:
     return status.errorCode == NO_SUCH_PARTITION or "[PARTITIONS_NOT_FOUND]" in (status.errorMessage or "")
 
 
-def _first_line(text: str | None) -> str:
+def first_line(text: str | None) -> str:
     return (text or "no message").strip().splitlines()[0][:500]
 
 

@@ -47,6 +47,8 @@ def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
         input_format=storage.input_format.rpartition(".")[2].lower(),
         output_format=storage.output_format.rpartition(".")[2].lower(),
         serdes=(storage.serde,),
+        input_class=storage.input_format,
+        output_class=storage.output_format,
         by_place=storage.by_place,
     )
 
@@ -57,6 +59,15 @@ def storage_clause(format: FileFormat, options: TextOptions, storage: HiveStorag
     pairs = ((hiveql.literal(key), hiveql.literal(value)) for key, value in properties.items())
     declared = stored_as(format, storage).declared
     return declared.format(properties=", ".join(f"{key}={value}" for key, value in pairs))
+
+
+def declared_serde_properties(
+    format: FileFormat, options: TextOptions, storage: HiveStorage | None
+) -> Mapping[str, str]:
+    """Return the SerDe properties that CREATE TABLE declares for a format."""
+    if storage is not None:
+        return storage.serde_properties
+    return serde_properties(options) if STORED_AS[format].has_row_format else {}
 
 
 def serde_properties(options: TextOptions) -> dict[str, str]:

@@ -134,7 +134,7 @@ def hive_namespace(service_map: ServiceMap, options: LineageOptions) -> str | No
     if options.hive_namespace is not None:
         return options.hive_namespace
     hive = service_map.hive
-    return None if hive is None else f"hive://{hive.host}:{hive.port}"
+    return None if hive is None else f"hive://{hive.addresses[0]}"
 
 
 def _columns(table: Table) -> tuple[Column, ...]:

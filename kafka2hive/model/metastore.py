@@ -8,10 +8,10 @@ from kafka2hive.model.files import HivePartition
 
 
 class MetastoreUnavailable(Exception):
-    """HiveServer2 or its metastore does not answer, or a statement may or may not have been executed: try again later."""
+    """HiveServer2 or the metastore does not answer, or a statement may or may not have been executed: try again later."""
 
     code = "hive.unavailable"
-    remedy = "bring HiveServer2 back, or correct hive.url"
+    remedy = "bring HiveServer2 or the metastore back, or correct hive.url or hive.metastore"
 
     def to_error(self, message: str, outlook: str = "") -> ServiceUnavailable:
         """Return the error to raise where the caller cannot continue without Hive; `outlook` is appended to the remedy."""

@@ -90,18 +90,30 @@ class Wiring:
         return connect(self.map.storage, patience_seconds)
 
     def hive(self) -> "Hive | None":
+        """Return Hive by the interfaces that the map names, None if it names none."""
         if self.map.hive is None:
             return None
+        server, metastore = self.map.hive.server, self.map.hive.metastore
+        if server is not None and metastore is None:
+            from kafka2hive.hive.metastore import HiveMetastore
+
+            return HiveMetastore(server)
+        assert metastore is not None
+        from kafka2hive.hive.direct.hive import DirectHive
+
+        direct = DirectHive(metastore)
+        if server is None:
+            return direct
+        from kafka2hive.hive.both import HiveByBoth
         from kafka2hive.hive.metastore import HiveMetastore
 
-        return HiveMetastore(self.map.hive)
+        return HiveByBoth(HiveMetastore(server), direct)
 
     def tables_in_hive(self) -> "Tables":
         """Return Hive's tables over a connection that is separate from the one of `hive`. The map must have Hive."""
-        from kafka2hive.hive.session_tables import SessionTables
-
-        assert self.map.hive is not None
-        return SessionTables(hive_session(self.map.hive))
+        hive = self.hive()
+        assert hive is not None
+        return hive.tables
 
     def registry(self) -> "Registry | None":
         if self.map.registry is None:

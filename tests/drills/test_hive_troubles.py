@@ -24,6 +24,7 @@ PARTS = 4
 
 
 @pytest.mark.timeout(3600)
+@pytest.mark.parametrize("interface", ["url", "metastore"])
 def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     kafka: KafkaBroker,
     hdfs: Hdfs,
@@ -32,6 +33,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     tmp_path: Path,
     form: Form,
     figures: Figures,
+    interface: str,
 ) -> None:
     hive = hive_to_kill
     json_table, raw, doomed = (f"{unique}.{name}" for name in ("flights", "payloads", "doomed"))
@@ -40,7 +42,8 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     stored: dict[Place, bytes | None] = {}
     kafka.create_topic(unique, 2)
     tables = [flights_in(json_table, unique), payloads_in(raw, unique), flights_in(doomed, unique)]
-    address = {"url": f"hive://{hive.address}", "timeout": "15s"}
+    urls = {"url": f"hive://{hive.address}", "metastore": hive.metastore_url}
+    address = {interface: urls[interface], "timeout": "15s"}
     scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables, hive=address)
     config = scenario.config
     # what verify asks is not what this drill is about: a busy Hive may take longer than the run waits for it

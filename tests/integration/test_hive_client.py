@@ -1,8 +1,12 @@
-"""kafka2hive.hive against a real HiveServer2: tables, partitions with awkward values, locations, outages."""
+"""The port of Hive by both of its interfaces, on real services: tables, partitions with awkward values, locations.
+
+And outages of HiveServer2; those of the metastore are in test_metastore.py.
+"""
 
 import io
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,19 +14,21 @@ import pyarrow.parquet as pq
 import pytest
 from hdfs_native import WriteOptions
 
-from kafka2hive.config.keys import Column, HiveOptions
+from kafka2hive.config.keys import Column, FileFormat, HiveOptions, MetastoreOptions
 from kafka2hive.config.load import load_map
-from kafka2hive.hive.check import check_table
-from kafka2hive.hive.description import TableKind
+from kafka2hive.hive.both import HiveByBoth
+from kafka2hive.hive.check import alterations, check_partition, check_table
+from kafka2hive.hive.description import TableKind, is_same_creation
+from kafka2hive.hive.direct.hive import DirectHive
 from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import AlteredColumns, Hive, NewTable
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.hive.session_tables import Session
-from kafka2hive.hive.tables import TableSpec, create_statements, partition_columns
+from kafka2hive.hive.tables import TableSpec, partition_columns
 from kafka2hive.ledger.register import register
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
-from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, NoSuchPartition
+from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path, same_location
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.run.hive_gate import asker
 from kafka2hive.service.run.hive_questions import Agreement, Answer, Ask, NoAnswer, Question
@@ -43,10 +49,27 @@ def _options(hive: HiveServer, seconds: float = 60.0, auth: str = "NONE") -> Hiv
     return HiveOptions("127.0.0.1", hive.port, "me", None, auth, seconds)
 
 
+def metastore_options(hive: HiveServer, seconds: float = 60.0) -> MetastoreOptions:
+    return MetastoreOptions((("127.0.0.1", hive.metastore_port),), "me", "NONE", seconds)
+
+
+def open_hive(interface: str, hive: HiveServer) -> Hive:
+    """Hive by HiveServer2 (`url`), by the metastore, or by both."""
+    server, direct = HiveMetastore(_options(hive)), DirectHive(metastore_options(hive))
+    interfaces: dict[str, Hive] = {"url": server, "metastore": direct, "both": HiveByBoth(server, direct)}
+    return interfaces[interface]
+
+
+@pytest.fixture(params=["url", "metastore", "both"])
+def interface(request: pytest.FixtureRequest) -> str:
+    """The keys of the map's section hive."""
+    return str(request.param)
+
+
 @pytest.fixture
-def metastore(hive: HiveServer) -> Iterator[HiveMetastore]:
-    """The room under test, closed at the end."""
-    opened = HiveMetastore(_options(hive))
+def metastore(interface: str, hive: HiveServer) -> Iterator[Hive]:
+    """The adapter under test, closed at the end."""
+    opened = open_hive(interface, hive)
     yield opened
     opened.close()
 
@@ -70,18 +93,17 @@ def _partition(spec: TableSpec, day: str, value: str) -> HivePartition:
     return HivePartition(spec.table, path, join(spec.location, path))
 
 
-def make(session: Session, spec: TableSpec, ledger_id: str = "l") -> None:
-    for statement in create_statements(spec, ledger_id):
-        session.run(statement)
+def make(metastore: Hive, spec: TableSpec, ledger_id: str = "l") -> None:
+    metastore.tables.change(NewTable(spec, ledger_id))
 
 
 def test_a_table_is_made_once_and_is_the_one_the_map_describes(
-    metastore: HiveMetastore, spec: TableSpec, unique: str
+    metastore: Hive, spec: TableSpec, unique: str
 ) -> None:
-    session, tables = metastore.session, metastore.tables
+    tables = metastore.tables
     assert tables.describe(spec.table) is None and tables.describe(f"no_{unique}.t") is None
     for ledger_id in ("ledger-1", "ledger-2"):
-        make(session, spec, ledger_id)
+        make(metastore, spec, ledger_id)
     found = tables.describe(spec.table)
     assert found is not None and found.ledger == "ledger-1" and found.kind is TableKind.EXTERNAL
     check_table(spec, found)
@@ -122,9 +144,7 @@ def started_gate(wiring: Wiring, tables: list[MapTable]) -> Ask:
     return ask
 
 
-def test_tables_that_cannot_be_fed_are_refused(
-    metastore: HiveMetastore, spec: TableSpec, hive: HiveServer
-) -> None:
+def test_tables_that_cannot_be_fed_are_refused(metastore: Hive, spec: TableSpec, hive: HiveServer) -> None:
     hive.query(
         f"create external table {spec.table} (id string) partitioned by (day string) stored as textfile"
         f" location '{spec.location}x'"
@@ -149,13 +169,13 @@ def test_tables_that_cannot_be_fed_are_refused(
 
 
 def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_back(
-    metastore: HiveMetastore, spec: TableSpec, hive: HiveServer
+    metastore: Hive, interface: str, spec: TableSpec, hive: HiveServer
 ) -> None:
-    make(metastore.session, spec)
+    make(metastore, spec)
     unregistered = {_partition(spec, "2013-01-01", value) for value in AWKWARD}
     first = register(metastore, unregistered)
     assert first.registered == unregistered, first
-    fresh = HiveMetastore(_options(hive))
+    fresh = open_hive(interface, hive)
     assert all(fresh.location(partition) == partition.location for partition in unregistered)
     assert register(fresh, unregistered).registered == unregistered, "doing it twice changes nothing"
     assert len(hive.query(f"show partitions {spec.table}")) == len(AWKWARD)
@@ -163,9 +183,9 @@ def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_b
 
 
 def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
-    metastore: HiveMetastore, spec: TableSpec, hive: HiveServer, hdfs: Hdfs
+    metastore: Hive, spec: TableSpec, hive: HiveServer, hdfs: Hdfs
 ) -> None:
-    make(metastore.session, spec)
+    make(metastore, spec)
     partition = _partition(spec, "", "x")
     assert register(metastore, {partition}).registered == {partition}
     rows = io.BytesIO()
@@ -178,8 +198,9 @@ def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
     assert hive.query(f"select id, e from {spec.table} where dt = '{HIVE_DEFAULT_PARTITION}'") == [(1, "x")]
 
 
-def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, spec: TableSpec) -> None:
-    make(metastore.session, spec)
+def test_thousands_of_new_partitions_take_seconds(hive: HiveServer, spec: TableSpec) -> None:
+    metastore = HiveMetastore(_options(hive))
+    make(metastore, spec)
     said = []
     # others may need the machine just when the many are registered: that says nothing
     for number in range(3):
@@ -198,23 +219,127 @@ def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, spec
         raise AssertionError(said)
 
 
-def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, spec: TableSpec) -> None:
-    make(metastore.session, spec)
+def test_a_partition_that_exists_elsewhere_is_found_out(metastore: Hive, spec: TableSpec) -> None:
+    make(metastore, spec)
     there = _partition(spec, "1", "x")
     elsewhere = HivePartition(there.table, there.path, spec.location + "/other")
     assert register(metastore, {elsewhere}).registered == {elsewhere}
     assert register(metastore, {there}).misplaced == {there: elsewhere.location}
 
 
-def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, spec: TableSpec) -> None:
-    make(metastore.session, spec)
+def test_partitions_are_looked_up_moved_and_dropped_and_a_second_call_changes_nothing(
+    metastore: Hive, interface: str, spec: TableSpec, hive: HiveServer, hdfs: Hdfs
+) -> None:
+    make(metastore, spec)
+    first, second = (_partition(spec, "1", value) for value in "xy")
+    file = first.location.removeprefix(hdfs.namenode_url) + "/one"
+    with hdfs.client().create(file, WriteOptions()) as written:
+        written.write(b"a file of the partition")
+    metastore.add_partitions([first, second, HivePartition(spec.table, "", spec.location)])
+    moved = HivePartition(first.table, first.path, f"{spec.location}/moved")
+    for _ in range(2):
+        metastore.set_location(moved)
+    fresh = open_hive(interface, hive)
+    assert (fresh.location(first), fresh.location(second)) == (moved.location, second.location)
+    assert same_location(str(fresh.location(HivePartition(spec.table, "", "-"))), spec.location)
+    assert fresh.tables.partition_paths(spec.table) == {"dt=1/e=x", "dt=1/e=y"}
+    for _ in range(2):
+        metastore.drop_partition(first)
+    assert (fresh.location(first), fresh.location(second)) == (None, second.location)
+    assert hdfs.client().get_file_info(file).length > 0, "files of a dropped partition stay"
+    with pytest.raises(NoSuchPartition):
+        metastore.set_location(HivePartition(first.table, first.path, second.location))
+    for use in (metastore.location, metastore.set_location, metastore.drop_partition):
+        with pytest.raises(MetastoreRefused):
+            use(HivePartition(f"{spec.table}_no", "dt=1/e=x", second.location))
+    fresh.close()
+
+
+def test_numbers_are_registered_as_queries_look_for_them(
+    metastore: Hive, interface: str, hive_database: str, hive: HiveServer, hdfs: Hdfs
+) -> None:
+    location = f"{hdfs.namenode_url}/{hive_database}/numbers"
+    hours = (Column("dt", "date"), Column("hr", "int"))
+    spec = TableSpec(f"{hive_database}.numbers", (Column("id", "int"),), hours, location)
+    make(metastore, spec)
+    eighth = HivePartition(spec.table, "dt=2026-01-02/hr=08", f"{location}/dt=2026-01-02/hr=08")
+    metastore.add_partitions([eighth])
+    assert hive.query(f"show partitions {spec.table}") == [("dt=2026-01-02/hr=8",)]
+    fresh = open_hive(interface, hive)
+    assert fresh.location(eighth) == eighth.location
+    found = fresh.tables.describe_partition(spec.table, eighth.path)
+    assert found is not None and found.location == eighth.location
+    check_partition(spec, eighth.path, found)
+    other = HivePartition(spec.table, "dt=2026-01-02/hr=8", f"{location}/dt=2026-01-02/hr=8")
+    assert register(fresh, {other}).misplaced == {other: eighth.location}
+    for wrong in ("dt=2026-01-02/hr=noon", "dt=someday/hr=1"):
+        assert register(fresh, {HivePartition(spec.table, wrong, f"{location}/{wrong}")}).refused
+    assert hive.query(f"show partitions {spec.table}") == [("dt=2026-01-02/hr=8",)]
+    fresh.close()
+
+
+def test_columns_are_added_and_widened_also_in_the_partitions(metastore: Hive, spec: TableSpec) -> None:
+    make(metastore, spec)
+    partition = _partition(spec, "1", "x")
+    metastore.add_partitions([partition])
+    wider = replace(spec, columns=(Column("id", "bigint"), *spec.columns[1:], Column("New", "string")))
+    before = metastore.tables.describe(spec.table)
+    assert before is not None
+    metastore.tables.change(AlteredColumns(wider, before, alterations(wider, before)))
+    after = metastore.tables.describe(spec.table)
+    assert after is not None and not alterations(wider, after)
+    check_table(wider, after)
+    old = metastore.tables.describe_partition(spec.table, partition.path)
+    assert old is not None
+    check_partition(wider, partition.path, old)
+    assert metastore.tables.tables_in(spec.table.partition(".")[0]) == {"t"}
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro", "json", "text"])
+def test_both_interfaces_describe_a_table_alike_whichever_of_them_made_it(
+    hive: HiveServer, hive_database: str, hdfs: Hdfs, format: FileFormat
+) -> None:
+    interfaces = [open_hive(name, hive) for name in ("url", "metastore")]
+    for number, maker in enumerate(interfaces):
+        location = f"{hdfs.namenode_url}/{hive_database}/{format}{number}"
+        columns = (Column("Id", "integer"), Column("at", "timestamp"), Column("name", "string"))
+        keys = (Column("dt", "string"), Column("hr", "int"))
+        spec = TableSpec(
+            f"{hive_database}.{format}{number}", columns, keys, location, "words", "dt=%Y/hr=%H", format
+        )
+        make(maker, spec)
+        path = "dt=1/hr=2"
+        maker.add_partitions([HivePartition(spec.table, path, f"{location}/{path}")])
+        tables = [each.tables.describe(spec.table) for each in interfaces]
+        assert all(
+            each is not None and each.kind is TableKind.EXTERNAL and each.ledger == "l" for each in tables
+        )
+        partitions = [each.tables.describe_partition(spec.table, path) for each in interfaces]
+        assert is_same_creation(tables[0].created, tables[1].created)  # type: ignore[union-attr]
+        for pair in (tables, partitions):
+            by_server, direct = (
+                replace(each, parameters={}, created="") for each in pair if each is not None
+            )
+            assert by_server == direct
+        for described in tables:
+            assert described is not None
+            check_table(spec, described)
+        for described in partitions:
+            assert described is not None
+            check_partition(spec, path, described)
+        known = {key for each in partitions if each is not None for key in each.parameters}
+        assert not {"numRows", "totalSize", "COLUMN_STATS_ACCURATE"} & known, "later epochs add files"
+    for each in interfaces:
+        each.close()
+
+
+def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: Hive, spec: TableSpec) -> None:
+    make(metastore, spec)
     good = {_partition(spec, str(n), "x") for n in range(5)}
     wrong_column = HivePartition(spec.table, "zz=1/e=x", spec.location + "/zz=1")
     no_table = HivePartition(spec.table + "_no", "dt=1/e=x", spec.location + "/no")
     found = register(metastore, {*good, wrong_column, no_table, HivePartition(spec.table, "", spec.location)})
     assert set(found.refused) == {wrong_column, no_table} and good < found.registered and not found.outage
-    with pytest.raises(MetastoreRefused, match="cannot recognize"):
-        metastore.session.run("not a statement")
 
 
 def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, unique: str, hive_to_kill: HiveServer) -> None:
@@ -229,7 +354,7 @@ def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, unique: str, hive_
     )
     # the first statement of its kind may take longer than the limit
     patient = HiveMetastore(_options(server))
-    make(patient.session, spec)
+    make(patient, spec)
     patient.close()
     unregistered = {HivePartition(spec.table, f"dt={n}", f"{spec.location}/dt={n}") for n in range(3)}
     server.service.suspend()
@@ -263,6 +388,13 @@ def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, unique: str, hive_
         except MetastoreUnavailable as late:  # the first session of a busy server took longer than the limit
             assert "15 s" in str(late) and number < 5, late
     metastore.close()
+
+
+@pytest.mark.parametrize("interface", ["url"])
+def test_a_text_that_is_no_statement_is_refused(metastore: Hive) -> None:
+    assert isinstance(metastore, HiveMetastore)
+    with pytest.raises(MetastoreRefused, match="cannot recognize"):
+        metastore.session.run("not a statement")
 
 
 def test_a_session_that_the_server_fails_to_close_is_left_to_the_server(hive: HiveServer) -> None:

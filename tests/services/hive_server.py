@@ -1,4 +1,7 @@
-"""A real HiveServer2 with its metastore (on Derby) in one JVM; queries run in it, without a cluster."""
+"""A real HiveServer2 and a metastore service over one database (Derby) in one JVM; and such a service alone.
+
+Queries run in HiveServer2, without a cluster.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -51,7 +54,7 @@ def _only_reads(statement: str) -> bool:
 
 
 class HiveServer(Service):
-    """HiveServer2 over an HDFS, given by its `site_properties`, with its metastore; `service` is its process.
+    """HiveServer2 over an HDFS, given by its `site_properties`, with a metastore service; `service` is their process.
 
     `properties` are added to hive-site.xml, `options` to those of its JVM.
     """
@@ -62,7 +65,7 @@ class HiveServer(Service):
         site_properties: Mapping[str, str],
         properties: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
-        ports: int = 1,
+        ports: int = 2,
     ) -> None:
         self.service = ServiceProcess("hiveserver", [], folder)
         self._site_properties = dict(site_properties)
@@ -79,6 +82,16 @@ class HiveServer(Service):
     def address(self) -> str:
         """`127.0.0.1:port`."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def metastore_port(self) -> int:
+        """Where its metastore service answers."""
+        return self._ports[-1]
+
+    @property
+    def metastore_url(self) -> str:
+        """`hive.metastore` of a map."""
+        return f"thrift://127.0.0.1:{self.metastore_port}"
 
     def connect(self) -> hive.Connection:
         """A new PyHive connection (authentication NONE: SASL PLAIN without a password).
@@ -140,7 +153,7 @@ class HiveServer(Service):
 
     def _main(self) -> list[str]:
         """The main class and its arguments."""
-        return ["org.apache.hive.service.server.HiveServer2"]
+        return ["HiveWithMetastore", str(self.metastore_port)]
 
     def _launch(self) -> None:
         data = self.folder / "data"
@@ -174,6 +187,8 @@ class HiveServer(Service):
                 "hive.server2.webui.port": "0",
                 "hive.server2.enable.doAs": "false",
                 "hive.server2.authentication": "NONE",
+                "hive.metastore.thrift.bind.host": "127.0.0.1",
+                "metastore.thrift.bind.host": "127.0.0.1",
                 "hive.server2.max.start.attempts": "1",
                 "hive.server2.logging.operation.enabled": "false",
                 "hive.server2.materializedviews.registry.impl": "DUMMY",
@@ -206,3 +221,19 @@ class HiveServer(Service):
                 **self._properties,
             },
         )
+
+
+class MetastoreServer(HiveServer):
+    """A metastore service alone, without HiveServer2: a test may stop, kill and suspend it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        site_properties: Mapping[str, str],
+        properties: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        super().__init__(folder, site_properties, properties, options, ports=1)
+
+    def _main(self) -> list[str]:
+        return ["org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.metastore_port)]

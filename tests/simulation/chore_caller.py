@@ -13,6 +13,7 @@ from kafka2hive.config.keys import (
     Bucketing,
     CompletionOptions,
     DeadLetterOptions,
+    HiveInterfaces,
     HiveOptions,
     KafkaOptions,
     Limits,
@@ -55,7 +56,7 @@ from tests.simulation.topic import BUCKET_PATH, newest_ms
 from tests.simulation.watch import EARLY, HIDDEN, VISIBLE, Violation, epoch_of
 from tests.simulation.world import World
 
-HIVE = HiveOptions("hive", 10_000, "sim", None, "NONE", 60.0)
+HIVE = HiveInterfaces(HiveOptions("hive", 10_000, "sim", None, "NONE", 60.0))
 DELAY_SECONDS = 86_400.0
 """The map's `completion.delay`."""
 DROPPED_SECONDS, FRESH_SECONDS = 86_400.0, 600.0

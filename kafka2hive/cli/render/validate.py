@@ -1,7 +1,7 @@
 """Texts and JSON documents of `validate`, `validate --online` and `doctor`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from enum import Enum
 from typing import assert_never
 
@@ -9,7 +9,15 @@ from rich.text import Text
 
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
-from kafka2hive.config.keys import Bucketing, BucketTime, Flush, ServiceMap, TableRule
+from kafka2hive.config.keys import (
+    Bucketing,
+    BucketTime,
+    Flush,
+    HiveInterfaces,
+    HiveOptions,
+    ServiceMap,
+    TableRule,
+)
 from kafka2hive.config.keys.librdkafka import is_sensitive
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.document import SECRETS
@@ -69,6 +77,9 @@ def check_document(check: Check) -> Document:
 def map_values(service: ServiceMap) -> dict[str, object]:
     """Return the whole map with its defaults as plain dicts, lists, strings and numbers, secrets replaced by `(secret)`."""
     plain = asdict(service)
+    if plain["hive"] is not None:  # HiveServer2's values stay where they were before there was a metastore
+        server = plain["hive"]["server"] or dict.fromkeys(field.name for field in fields(HiveOptions))
+        plain["hive"] = {**server, "metastore": plain["hive"]["metastore"]}
     for section, key in (("kafka", "properties"), ("storage", "properties"), ("spark", "conf")):
         plain[section][key] = {
             name: REDACTED if name in service.secret_keys or is_sensitive(name) else value
@@ -99,13 +110,12 @@ def render_map(
     service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse, screen: Screen
 ) -> str:
     """Return a short text of the topics that go to each table; `validate --json` prints the whole map with its defaults."""
-    hive = service_map.hive
     head: list[Text | str] = [
         Text(f"{service_map.path} is valid: service {service_map.service}", style="bold green"),
         f"  ledgers       {service_map.storage.ledger_root}",
         f"  tables        {service_map.storage.warehouse}",
         f"  dead letters  {service_map.dead_letters.table}",
-        f"  Hive          {f'{hive.host}:{hive.port} as {hive.user}' if hive else 'none: files only'}",
+        f"  Hive          {_hive(service_map.hive)}",
     ]
     head.append(Text(f"  decoder       {decoder}", style="" if decoder.is_compiled else "yellow"))
     if service_map.registry:
@@ -114,6 +124,18 @@ def render_map(
     if checks:
         head += ["", *lines_of(checks)]
     return render(screen, head)
+
+
+def _hive(hive: HiveInterfaces | None) -> str:
+    if hive is None:
+        return "none: files only"
+    if hive.metastore is None:
+        assert hive.server is not None
+        return f"{hive.server.host}:{hive.server.port} as {hive.server.user}"
+    hosts = ", ".join(f"{host}:{port}" for host, port in hive.metastore.hosts)
+    if hive.server is None:
+        return f"metastore {hosts} as {hive.metastore.user}"
+    return f"tables by {hive.server.host}:{hive.server.port}, partitions by metastore {hosts}"
 
 
 def _table(rule: TableRule) -> list[Text | str]:

@@ -52,7 +52,12 @@ def _faults(writer: WriterOptions, types: Mapping[str, str]) -> Iterator[Fault]:
 
 AVRO = FileFormatSpec(
     name="avro",
-    stored_as=columnar("Avro", "org.apache.hadoop.hive.serde2.avro.AvroSerDe", hides_case_of_fields=True),
+    stored_as=columnar(
+        "Avro",
+        "org.apache.hadoop.hive.ql.io.avro.AvroContainer",
+        "org.apache.hadoop.hive.serde2.avro.AvroSerDe",
+        hides_case_of_fields=True,
+    ),
     codecs=("gzip", "zstd", "snappy", "none"),
     codec="gzip",
     options=frozenset({"timestamps"}),

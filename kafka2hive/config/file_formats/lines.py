@@ -18,6 +18,8 @@ _CODECS: tuple[Compression, ...] = ("gzip", "zstd", "none")
 _ZSTD: frozenset[Compression] = frozenset({"zstd"})
 _HIVE_JSON = "org.apache.hadoop.hive.serde2.JsonSerDe"
 _HCATALOG_JSON = "org.apache.hive.hcatalog.data.JsonSerDe"  # Hive 2
+_TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
+_TEXT_OUTPUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
 _LAZY_SIMPLE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 
 
@@ -42,6 +44,8 @@ JSON = FileFormatSpec(
         input_format="textinputformat",
         output_format="textoutputformat",
         serdes=(_HIVE_JSON, _HCATALOG_JSON),
+        input_class=_TEXT_INPUT,
+        output_class=_TEXT_OUTPUT,
         serde_has_columns=True,
     ),
     codecs=_CODECS,
@@ -70,6 +74,8 @@ TEXT = FileFormatSpec(
         input_format="textinputformat",
         output_format="textoutputformat",
         serdes=(_LAZY_SIMPLE,),
+        input_class=_TEXT_INPUT,
+        output_class=_TEXT_OUTPUT,
         by_place=True,
         has_row_format=True,
     ),

@@ -6,7 +6,12 @@ _CASE = "orc.schema.evolution.case.sensitive"
 
 ORC = FileFormatSpec(
     name="orc",
-    stored_as=columnar("ORC", "org.apache.hadoop.hive.ql.io.orc.OrcSerde", by_place=True),
+    stored_as=columnar(
+        "ORC",
+        "org.apache.hadoop.hive.ql.io.orc.Orc",
+        "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+        by_place=True,
+    ),
     no_level="ORC files always use the codec's default level",
     older_hive=OlderHive(
         codecs={

@@ -7,6 +7,7 @@ PARQUET = FileFormatSpec(
     name="parquet",
     stored_as=columnar(
         "Parquet",
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquet",
         "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
         "parquet.hive.serde.ParquetHiveSerDe",  # of tables that were made before Hive 0.13
     ),

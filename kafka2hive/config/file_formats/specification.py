@@ -17,7 +17,8 @@ class StoredAs:
     """How Hive stores a format. `name` is for messages, `declared` is the clause of CREATE TABLE.
 
     - `input_format`: a part of the input format's class name, in lower case. `output_format`: of the output format's.
-    - `serdes`: the classes that may read the rows.
+    - `serdes`: the classes that may read the rows; the first is that of new tables.
+    - `input_class`, `output_class`: the classes of new tables, with their packages.
     - `by_place`: Hive matches columns by position, not by name.
     - `has_own_name`: `STORED AS` and `SET FILEFORMAT` take the format's name.
     - `has_row_format`: the SerDe reads by properties that `writer.text` of the map declares.
@@ -30,6 +31,8 @@ class StoredAs:
     input_format: str
     output_format: str
     serdes: tuple[str, ...]
+    input_class: str
+    output_class: str
     by_place: bool = False
     has_own_name: bool = False
     has_row_format: bool = False
@@ -122,8 +125,10 @@ class FileFormatSpec:
         return self.name if self.stored_as is None else self.stored_as.name
 
 
-def columnar(name: str, *serdes: str, by_place: bool = False, hides_case_of_fields: bool = False) -> StoredAs:
-    """Return how Hive stores a format whose classes have its name."""
+def columnar(
+    name: str, classes: str, *serdes: str, by_place: bool = False, hides_case_of_fields: bool = False
+) -> StoredAs:
+    """Return how Hive stores a format whose classes have its name; `classes` is what precedes Input- and OutputFormat."""
     low = name.lower()
     return StoredAs(
         name=name,
@@ -131,6 +136,8 @@ def columnar(name: str, *serdes: str, by_place: bool = False, hides_case_of_fiel
         input_format=low,
         output_format=low,
         serdes=serdes,
+        input_class=f"{classes}InputFormat",
+        output_class=f"{classes}OutputFormat",
         by_place=by_place,
         has_own_name=True,
         hides_case_of_fields=hides_case_of_fields,

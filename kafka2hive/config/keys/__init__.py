@@ -10,9 +10,11 @@ from kafka2hive.config.keys.bucketing import CompletionOptions as CompletionOpti
 from kafka2hive.config.keys.columns import Column as Column
 from kafka2hive.config.keys.columns import MetadataColumn as MetadataColumn
 from kafka2hive.config.keys.columns import RecordPart as RecordPart
+from kafka2hive.config.keys.connections import HiveInterfaces as HiveInterfaces
 from kafka2hive.config.keys.connections import HiveOptions as HiveOptions
 from kafka2hive.config.keys.connections import KafkaOptions as KafkaOptions
 from kafka2hive.config.keys.connections import KerberosOptions as KerberosOptions
+from kafka2hive.config.keys.connections import MetastoreOptions as MetastoreOptions
 from kafka2hive.config.keys.connections import RegistryOptions as RegistryOptions
 from kafka2hive.config.keys.connections import StorageOptions as StorageOptions
 from kafka2hive.config.keys.objective import Objective as Objective

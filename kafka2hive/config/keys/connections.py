@@ -109,10 +109,10 @@ class StorageOptions:
 
 @dataclass(frozen=True, slots=True)
 class HiveKeys:
-    """HiveServer2. Leave the section out to write files only."""
+    """HiveServer2, the metastore, or both. Leave the section out to write files only."""
 
     url: Annotated[
-        str,
+        str | None,
         Key(
             "`hive://user@host:10000/default?auth=NONE`, without a password. Defaults: port 10000; "
             "user `HADOOP_USER_NAME`, `USER`, or `hive`; `auth` `NONE` (or `NOSASL`, `LDAP`, "
@@ -120,13 +120,22 @@ class HiveKeys:
             more="Further options: `service` and `qop` with `KERBEROS`, `ssl=true` for TLS, "
             "`transport=http` with `http_path`.",
         ),
-    ]
-    password: Annotated[str | None, Key("For LDAP and CUSTOM; best as `${NAME}` or `file:/path`.")] = field(
-        default=None, repr=False
-    )
-    timeout_seconds: Annotated[Duration, Key("Maximum time to wait for one statement.", name="timeout")] = (
-        60.0
-    )
+    ] = None
+    metastore: Annotated[
+        str | None,
+        Key(
+            "`thrift://host:9083,host2:9083`, the [metastore's own interface](#hiveserver2-or-the-metastore); "
+            "hosts are tried in turn.",
+            more="Options: `?auth=KERBEROS` with `service` and `qop`, and `ssl=true` for TLS; without Kerberos, `user@` "
+            "before the first host.",
+        ),
+    ] = None
+    password: Annotated[
+        str | None, Key("For `url` with LDAP and CUSTOM; best as `${NAME}` or `file:/path`.")
+    ] = field(default=None, repr=False)
+    timeout_seconds: Annotated[
+        Duration, Key("Maximum time to wait for one statement or call.", name="timeout")
+    ] = 60.0
     ca_file: Annotated[
         str | None,
         Key(
@@ -166,6 +175,49 @@ class HiveOptions:
     ca_file: str | None = None
     kerberos: KerberosOptions | None = None
     http_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetastoreOptions:
+    """The metastore service, with the parts of its URL: `hosts` are names with ports, which are tried in turn.
+
+    `auth` is NONE or KERBEROS; `service`, `qop`, `ssl`, `ca_file` and `kerberos` are as in HiveOptions.
+    """
+
+    hosts: tuple[tuple[str, int], ...]
+    user: str
+    auth: str
+    timeout_seconds: float
+    service: str = "hive"
+    qop: str | None = None
+    ssl: bool = False
+    ca_file: str | None = None
+    kerberos: KerberosOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiveInterfaces:
+    """The interfaces of Hive that the map names, at least one. With both, HiveServer2 has tables, the metastore partitions."""
+
+    server: HiveOptions | None = None
+    metastore: MetastoreOptions | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Each `host:port`, HiveServer2's first."""
+        servers = [(self.server.host, self.server.port)] if self.server is not None else []
+        hosts = self.metastore.hosts if self.metastore is not None else ()
+        return tuple(f"{host}:{port}" for host, port in (*servers, *hosts))
+
+    @property
+    def kerberos(self) -> KerberosOptions | None:
+        """The login for Hive; both interfaces have the same, if they have one."""
+        return next((each.kerberos for each in (self.server, self.metastore) if each and each.kerberos), None)
+
+    @property
+    def ca_file(self) -> str | None:
+        """The trusted authorities."""
+        return next((each.ca_file for each in (self.server, self.metastore) if each and each.ca_file), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kafka2hive.config.keys.connections import (
+    HiveInterfaces,
     HiveKeys,
-    HiveOptions,
     KafkaOptions,
     KerberosOptions,
     RegistryOptions,
@@ -281,7 +281,7 @@ class MapKeys(ServiceKeys):
     hive: Annotated[
         HiveKeys | None,
         Key(
-            "HiveServer2, [more](#hive). Without it only files are written, and every table needs `columns`.",
+            "HiveServer2 or the metastore, [more](#hive). Without it only files are written, and every table needs `columns`.",
             example='{url: "hive://hiveserver:10000"}',
         ),
     ] = None
@@ -307,7 +307,7 @@ class ServiceMap(ServiceKeys):
     whose values must not be shown.
     """
 
-    hive: HiveOptions | None
+    hive: HiveInterfaces | None
     tables: tuple[TableRule, ...]
     path: str = "<memory>"
     fingerprint: str = ""
@@ -318,6 +318,6 @@ class ServiceMap(ServiceKeys):
         """The values that no log line and no page may show."""
         values = [value for key, value in self.properties if key in self.secret_keys]
         registry = () if self.registry is None else (self.registry.password, self.registry.token)
-        hive = None if self.hive is None else self.hive.password
+        hive = None if self.hive is None or self.hive.server is None else self.hive.server.password
         lineage = None if self.lineage is None else self.lineage.token
         return tuple(v for v in (*values, hive, *registry, lineage) if v)

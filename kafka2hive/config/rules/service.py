@@ -1,11 +1,10 @@
-"""The rules of the map's sections other than tables and registry: Kafka, storage, Hive, Kerberos, Spark, and so on."""
+"""The rules of the map's sections other than tables and registry: Kafka, storage, Kerberos, Spark, and so on."""
 
 import posixpath
 import re
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from kafka2hive.config.keys.connections import (
-    HiveKeys,
     KafkaOptions,
     KerberosOptions,
     StorageOptions,
@@ -27,6 +26,7 @@ from kafka2hive.config.keys.librdkafka import (
     is_property,
 )
 from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, SparkOptions
+from kafka2hive.config.rules.hive import check_hive
 from kafka2hive.config.rules.registry import is_http_address
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.config.yaml.shape import MapSections
@@ -41,12 +41,6 @@ _SPARK_OWNED = {
 _OBJECT_STORES = frozenset(
     ("s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "wasb", "wasbs", "abfs", "abfss", "adl")
 )
-_AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM", "KERBEROS")
-_QOP = ("auth", "auth-int", "auth-conf")
-_WITH_PASSWORD = ("LDAP", "CUSTOM")
-_TRANSPORTS = ("binary", "http")
-_HIVE_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport")
-_HIVE_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
 _PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
 _NO_PATH = re.compile(r"~|\w+:")
 _NAMESPACE = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@]+")
@@ -91,33 +85,13 @@ def fault_of_uri(uri: str) -> str:
     return ""
 
 
-def hive_url(url: str) -> SplitResult | None:
-    """Return the parts of HiveServer2's URL, None if it is malformed."""
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme == "hive" and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:  # the port is not a number
-        return None
-    return parts if is_valid else None
-
-
-def url_options(parts: SplitResult) -> dict[str, str]:
-    """Return the options behind the `?` of a URL; if one repeats, the last value wins."""
-    return {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-
-
-def hive_auth(parts: SplitResult) -> str:
-    """Return the option `auth` of a URL, by default NONE."""
-    return url_options(parts).get("auth", _AUTH[0])
-
-
 def check_service(sections: MapSections, problems: Problems) -> None:
     """Check the sections other than tables and registry."""
     _check_kafka(sections.kafka, problems)
     if sections.storage:
         _check_storage(sections.storage, problems)
     if sections.hive:
-        _check_hive(sections.hive, sections.has_kerberos, problems)
+        check_hive(sections.hive, sections.has_kerberos, problems)
     _check_kerberos(sections, problems)
     if sections.storage:
         _check_hadoop(sections, sections.storage, problems)
@@ -179,67 +153,6 @@ def _check_storage(storage: StorageOptions, problems: Problems) -> None:
         location = getattr(storage, key)
         if location is not UNSET:
             check_location(("storage", key), location, storage, problems)
-
-
-def _check_hive(hive: HiveKeys, has_kerberos: bool, problems: Problems) -> None:
-    """Check the section; `has_kerberos` says whether the map has a section kerberos."""
-    path = ("hive", "url")
-    parts = hive_url(hive.url)
-    if parts is None:
-        near = re.sub(r"^(jdbc:)?hive2?://", "hive://", hive.url)
-        may_suggest = near != hive.url and "@" not in near and ";" not in near and hive_url(near) is not None
-        problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if may_suggest else "")
-        return
-    options, auth = url_options(parts), hive_auth(parts)
-    unknown = sorted(options.keys() - set(_HIVE_OPTIONS))
-    if parts.password is not None:
-        problems.add(path, "the URL must not have a password: write it as hive.password")
-    elif unknown:
-        message = f"unknown option {unknown[0]!r}; expected one of {', '.join(_HIVE_OPTIONS)}"
-        problems.add(path, message, closest(unknown[0], _HIVE_OPTIONS))
-    elif auth not in _AUTH:
-        problems.add(path, f"auth must be one of {', '.join(_AUTH)}", closest(auth, _AUTH))
-    elif auth in _WITH_PASSWORD and hive.password is None:
-        problems.add(path, f"auth={auth} needs hive.password")
-    elif auth not in _WITH_PASSWORD and hive.password is not None:
-        problems.add(
-            ("hive", "password"), f"is used only with auth=LDAP or auth=CUSTOM; hive.url has auth={auth}"
-        )
-    elif auth == "KERBEROS" and parts.username is not None:
-        problems.add(path, "with auth=KERBEROS, the principal is the user: remove user@ from the URL")
-    elif auth == "KERBEROS" and not (has_kerberos or hive.kerberos):
-        problems.add(path, "auth=KERBEROS needs the section kerberos: principal and keytab")
-    elif auth != "KERBEROS" and hive.kerberos:
-        problems.add(("hive", "kerberos"), f"is used only with auth=KERBEROS; hive.url has auth={auth}")
-    else:
-        _check_hive_options(options, auth, path, problems)
-    if hive.ca_file is not None and options.get("ssl") != "true":
-        problems.add(("hive", "ca_file"), "is used only with ssl=true in hive.url")
-
-
-def _check_hive_options(options: dict[str, str], auth: str, path: Path, problems: Problems) -> None:
-    for name in ("qop", "service"):
-        if name in options and auth != "KERBEROS":
-            problems.add(path, f"{name} is used only with auth=KERBEROS; the URL has auth={auth}")
-            return
-    qop, service = options.get("qop", _QOP[0]), options.get("service", "hive")
-    transport = options.get("transport", _TRANSPORTS[0])
-    if qop not in _QOP:
-        problems.add(path, f"qop must be one of {', '.join(_QOP)}", closest(qop, _QOP))
-    elif not _HIVE_SERVICE.fullmatch(service):
-        problems.add(
-            path, "service must be the first part of HiveServer2's principal: hive if that is hive/host@REALM"
-        )
-    elif options.get("ssl", "false") not in ("true", "false"):
-        problems.add(path, "ssl must be true or false")
-    elif transport not in _TRANSPORTS:
-        problems.add(path, f"transport must be {' or '.join(_TRANSPORTS)}", closest(transport, _TRANSPORTS))
-    elif "http_path" in options and transport != "http":
-        problems.add(path, "http_path is used only with transport=http")
-    elif "qop" in options and transport == "http":
-        problems.add(
-            path, "qop is used only with transport=binary; with transport=http, use ssl=true to encrypt"
-        )
 
 
 def _check_kerberos(sections: MapSections, problems: Problems) -> None:

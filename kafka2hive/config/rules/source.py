@@ -157,7 +157,7 @@ def _steps(column: DeclaredColumn) -> int:
         return 0  # the rule of columns reports it
 
 
-def check_latest(check: TableCheck, has_hive: bool) -> None:
+def check_latest(check: TableCheck, has_hive: bool, has_server: bool) -> None:
     """Check the view of the newest states: it needs one topic of a change log, its columns, and metadata."""
     table, latest, path = check.table, check.table.latest, check.path("latest")
     if latest is None:
@@ -171,6 +171,8 @@ def check_latest(check: TableCheck, has_hive: bool) -> None:
         return
     if not has_hive:
         check.add(path, "makes a view in Hive: the map needs a hive section")
+    elif not has_server:
+        check.add(path, "makes a view, which only HiveServer2 can: add hive.url beside hive.metastore")
     if table.pattern is not None or len(table.topics or ()) > 1:
         message = (
             "compares offsets, so the table must read only one topic: give each topic a table with topics"

@@ -48,8 +48,8 @@ _FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
 """The formats whose messages may hold several rows, by the value of `rows`."""
 
 
-def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: bool) -> None:
-    """Check a table with its defaults. `storage` is None if that section is malformed."""
+def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: bool, has_server: bool) -> None:
+    """Check a table with its defaults. `storage` is None if that section is malformed; `has_server`: Hive has a `url`."""
     _check_topics(check)
     _check_name(check)
     _check_start(check)
@@ -57,7 +57,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     _check_objective(check)
     before, after = _around_sql(check)
     check_source(before)
-    check_latest(check, has_hive)
+    check_latest(check, has_hive, has_server)
     check_csv(before)
     check_encoding(before)
     _check_rows(check)

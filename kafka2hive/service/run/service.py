@@ -264,7 +264,7 @@ class Run:
             return None
         return not_registered(
             pending,
-            why or MetastoreUnavailable(f"HiveServer2 at {hive.host}:{hive.port} has not answered yet"),
+            why or MetastoreUnavailable(f"Hive at {', '.join(hive.addresses)} has not answered yet"),
         )
 
 

@@ -36,7 +36,8 @@ def test_one_section_logs_the_service_in_to_hdfs_and_hive() -> None:
     service = loaded(text_of())
     assert service.hive is not None
     assert (service.kerberos, service.storage.kerberos, service.hive.kerberos) == (ETL, ETL, ETL)
-    assert (service.hive.service, service.hive.qop, service.hive.ssl) == ("hive", None, False)
+    server = service.hive.server
+    assert server is not None and (server.service, server.qop, server.ssl) == ("hive", None, False)
     assert json.dumps(map_values(service)["kerberos"]) == (
         '{"principal": "etl/worker@K2H.TEST", "keytab": "/etc/etl.keytab", "cache": null}'
     )
@@ -65,7 +66,8 @@ def test_the_http_transport_has_its_own_port_and_path() -> None:
         ("&transport=http&http_path=gateway/hive", 10001, "gateway/hive"),
     ):
         hive = loaded(text_of(hive=f"{{url: 'hive://h?auth=KERBEROS{said}'}}")).hive
-        assert hive is not None and (hive.port, hive.http_path) == (port, path)
+        assert hive is not None and hive.server is not None
+        assert (hive.server.port, hive.server.http_path) == (port, path)
 
 
 def test_a_local_disk_and_a_hive_with_a_password_log_in_without_kerberos() -> None:
@@ -78,8 +80,13 @@ def test_a_local_disk_and_a_hive_with_a_password_log_in_without_kerberos() -> No
 def test_the_url_of_hive_sets_service_protection_and_tls() -> None:
     url = "'hive://h:10000?auth=KERBEROS&service=hs2&qop=auth-conf&ssl=true'"
     hive = loaded(text_of(hive=f"{{url: {url}, ca_file: /etc/ca.pem}}")).hive
-    assert hive is not None
-    assert (hive.service, hive.qop, hive.ssl, hive.ca_file) == ("hs2", "auth-conf", True, "/etc/ca.pem")
+    assert hive is not None and (server := hive.server) is not None
+    assert (server.service, server.qop, server.ssl, server.ca_file) == (
+        "hs2",
+        "auth-conf",
+        True,
+        "/etc/ca.pem",
+    )
 
 
 @pytest.mark.parametrize(

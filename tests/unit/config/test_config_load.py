@@ -29,8 +29,9 @@ def test_the_smallest_map_gets_every_default() -> None:
     service = load_text(HEAD + TABLE, "map.yaml", {"XDG_RUNTIME_DIR": "/run/user/1"})
     assert service.storage.ledger_root == "hdfs://namenode:8020/kafka2hive"
     assert service.kafka.group == "kafka2hive-flights"
-    assert service.hive is not None
-    assert (service.hive.host, service.hive.port, service.hive.auth) == ("127.0.0.1", 10000, "NONE")
+    assert service.hive is not None and service.hive.server is not None
+    server = service.hive.server
+    assert (server.host, server.port, server.auth) == ("127.0.0.1", 10000, "NONE")
     assert service.dead_letters.table == "air.flights_dead_letters"
     assert service.dead_letters.location == "hdfs://namenode:8020/warehouse/air.db/flights_dead_letters"
     assert service.run_directory == "/run/user/1/kafka2hive-flights"

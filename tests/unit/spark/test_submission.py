@@ -254,7 +254,8 @@ def test_all_that_the_map_names_travels_and_is_found_there(
     there = load_map("kafka2hive-files/air.yaml", {"KAFKA2HIVE_SUBMITTED": "kafka2hive-files"})
     assert there.fingerprint == here.fingerprint, "status compares it with the map"
     assert there.secret_keys == here.secret_keys
-    assert there.hive is not None and there.hive.password == "content of password"
+    assert there.hive is not None and there.hive.server is not None
+    assert there.hive.server.password == "content of password"
     assert there.kerberos is not None and there.kerberos.keytab is not None
     assert Path(there.kerberos.keytab).read_text() == "content of etl.keytab"
     kafka = dict(there.kafka.properties)

@@ -209,7 +209,7 @@ def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "remedy"),
     [
-        (MetastoreUnavailable, "hive.unavailable", "bring HiveServer2 back"),
+        (MetastoreUnavailable, "hive.unavailable", "bring HiveServer2 or the metastore back"),
         (HiveLoginRefused, "hive.login", "correct the login"),
         (TooManySessions, "hive.sessions", "close other sessions"),
     ],

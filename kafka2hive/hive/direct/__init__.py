@@ -1,0 +1,1 @@
+"""Hive by the metastore's own (Thrift) interface, without HiveServer2."""
