@@ -15,6 +15,7 @@ from kafka2hive import __version__
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import read_references
 from kafka2hive.config.machine import check_keytabs
+from kafka2hive.config.mask_keys import read_mask_keys
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.paths.ledger import PACKS_DIRECTORY
 from kafka2hive.model.paths.path import join
@@ -111,10 +112,11 @@ def prepare(
     """Check everything on this machine and write the files to send; they are deleted at the end of the block.
 
     Raises ConfigError (`submit.master`, `submit.hadoop_conf`, `submit.file`, `submit.pack`, `pack.unreadable`,
-    `kerberos.keytab`) and ServiceUnavailable (`spark.start`).
+    `kerberos.keytab`, and as `read_mask_keys`) and ServiceUnavailable (`spark.start`).
     """
     require_yarn(service_map)
     check_keytabs(service_map)
+    read_mask_keys(service_map)
     home = required_spark_home()
     environment = submit_environment(environ, home, request.user)
     pack, pack_file = pack_uri(service_map, request.pack)

@@ -3,6 +3,9 @@
 The memory of executors and drivers is what docs/cluster.md tells, and YARN kills what uses more.
 """
 
+import hashlib
+import hmac
+import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kafka2hive.config.mask_keys import fingerprint_of
 from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.executor_kills import WARN, Target, strike_until
@@ -29,9 +33,13 @@ from tests.drills.on_yarn import (
 from tests.drills.spark_workers import kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running, command_as_process
+from tests.harness.service_map import location, write_map
+from tests.oracle.data_files import visible_rows
+from tests.oracle.tree import HdfsTree
 from tests.services.hdfs import Hdfs
 from tests.services.jvm import OPTIONS
 from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
 from tests.services.yarn import Yarn
 
 EPOCH_RECORDS = 4_000
@@ -133,3 +141,50 @@ def test_on_yarn_killed_executors_masters_and_applications_cost_no_record(
     assert owners(hdfs.client(), target) == {USER}
     target.assert_right()
     figures(kills=kills, **felt, masters_killed=kills, epochs=epochs)
+
+
+MASK_KEY = b"the secret key of all masks"
+
+
+@pytest.mark.timeout(1_800)
+def test_on_yarn_the_key_of_masks_travels_with_the_map(
+    yarn: Yarn, pack: Path, kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
+) -> None:
+    """The key is only where `submit` runs, and is gone before a task starts; Kafka's values are nowhere on HDFS."""
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, 1)
+    mails = [f"plain{number % 7}@example.com" for number in range(100)]
+    people = [json.dumps({"id": number, "mail": mail}).encode() for number, mail in enumerate(mails)]
+    produce(kafka.bootstrap, unique, [*people, b"broken plain0@example.com"], 1)
+    key = tmp_path / "mask.key"
+    key.write_bytes(MASK_KEY)
+    columns = {"id": "int", "mail": {"type": "string", "mask": "hmac"}}
+    table = {"table": f"{unique}.people", "topics": [unique], "start": "earliest", "columns": columns}
+    config = write_map(
+        tmp_path,
+        unique,
+        kafka.bootstrap,
+        uri,
+        [{**table, "writer": {"compression": "none"}, "dead_letter_share": 1.0}],
+        spark={"master": "yarn", "conf": EXECUTORS | LOOPBACK | JARS | ONE_EXECUTOR},
+        dead_letters={"payload": "drop"},
+        mask_keys=[{"file": str(key), "fingerprint": fingerprint_of(MASK_KEY)}],
+    )
+    hdfs.client().mkdirs(f"/{unique}", 0o777, True)
+    arguments = ["--pack", str(pack), "--user", USER, "--wait", "--once"]
+    environment = submitter(yarn)
+    key.write_bytes(b"another key of all the masks")
+    refused = command_as_process("submit", config, *arguments, env=environment, seconds=ATTEMPT_SECONDS)
+    assert refused.code == 78 and "[mask.key_changed]" in refused.log, refused.log
+    key.write_bytes(MASK_KEY)
+    with Running(config, *arguments, name="submit", env=environment) as run:
+        run.wait_until(lambda: bool(application_masters(yarn)), "an application master", ATTEMPT_SECONDS)
+        key.unlink()
+        assert run.wait(ATTEMPT_SECONDS) == 0, run.tail() + yarn.logs()[-3_000:]
+    masks = [hmac.new(MASK_KEY, mail.encode(), hashlib.sha256).hexdigest() for mail in mails]
+    rows = visible_rows(tree, location(uri, f"{unique}.people"))
+    assert sorted((row.values["id"], row.values["mail"]) for row in rows) == list(enumerate(masks))
+    below = [path for path in tree.files(uri) if "/packs/" not in path]
+    assert any("dead_letters" in path for path in below)
+    written = {path: tree.read(path) for path in below}
+    assert [path for path, data in written.items() if b"plain0@" in data or MASK_KEY in data] == []

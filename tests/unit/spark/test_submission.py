@@ -16,6 +16,7 @@ import pytest
 
 from kafka2hive import __version__
 from kafka2hive.config.load import load_map, load_text, read_references
+from kafka2hive.config.mask_keys import fingerprint_of, read_mask_keys
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.spark.attempts import PERMANENT
 from kafka2hive.spark.configuration import LOGIN_KEYS
@@ -284,6 +285,43 @@ def test_a_file_that_cannot_be_read_is_named(machine: Path) -> None:
         write_files(machine / "files.zip", machine / "air.yaml", references)
     assert refused.value.code == "submit.file"
     assert "etl.keytab" in refused.value.message
+
+
+MASKED = """
+service: crm
+kafka: {bootstrap.servers: "k:9092"}
+storage: {uri: "hdfs://n:8020"}
+spark: {master: yarn}
+dead_letters: {payload: drop}
+mask_keys: [{file: FILE, fingerprint: FINGERPRINT}]
+tables: [{table: crm.people, topics: [people], columns: {id: int, mail: {type: string, mask: hmac}}}]
+"""
+
+
+def test_the_key_of_masks_travels_and_another_one_is_refused_before_anything_is_sent(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, file, path = b"the secret key of all masks", tmp_path / "mask.key", tmp_path / "crm.yaml"
+    file.write_bytes(key + b"\n")
+    path.write_text(MASKED.replace("FILE", str(file)).replace("FINGERPRINT", fingerprint_of(key)))
+    write_files(tmp_path / "files.zip", path, read_references(str(path), {}))
+    node = tmp_path_factory.mktemp("node")
+    with zipfile.ZipFile(tmp_path / "files.zip") as files:
+        files.extractall(node / "kafka2hive-files")
+    service_map = load_map(str(path), {})
+    for content, code in (
+        (b"another key of all the masks", "mask.key_changed"),
+        (b"short", "mask.key_weak"),
+        (None, "mask.key_unreadable"),
+    ):
+        file.unlink() if content is None else file.write_bytes(content)
+        # a process reads each file once: this one has read nothing yet
+        with pytest.raises(ConfigError) as refused, prepare(service_map, ORDER, {}):
+            pass
+        assert refused.value.code == code and str(file) in refused.value.message
+    monkeypatch.chdir(node)
+    there = load_map("kafka2hive-files/crm.yaml", {"KAFKA2HIVE_SUBMITTED": "kafka2hive-files"})
+    assert there.mask_keys[0].file != str(file) and read_mask_keys(there) == (key,)
 
 
 def made_pack(folder: Path) -> PackResult:
