@@ -77,6 +77,8 @@ class Columns:
         self.notes: list[str] = []
         self._names = Names(self.notes)
         self._numerals: list[str] = []
+        self.lacks_some = False
+        """Whether no column can hold some field."""
         self.columns = tuple(self._of_members(documents, ()))
         if self._numerals:
             self.notes.append(
@@ -94,9 +96,8 @@ class Columns:
         """Yield the columns of the values at a path. `named`: the path that gives the name, if it is another."""
         place, named = path_text(keys), named or keys
         if "" in keys or len(keys) > MOST_STEPS:
-            self.notes.append(
-                f"{place} cannot be a path: left out, but from: $ with json: text keeps the whole message"
-            )
+            self.notes.append(f"{place} cannot be a path: no column of its own")
+            self.lacks_some = True
             return
         if (value := extended_value(shape)) is not None:
             self.notes += [NOTE] if NOTE not in self.notes else []
@@ -157,6 +158,11 @@ class Columns:
             self.notes.append(f"{place} is empty in every record: json: text keeps what it will hold")
             return self._any_json(named, keys)
         return None
+
+    def whole_message(self) -> DraftColumn:
+        """Return a column that keeps the whole message as text, and note it."""
+        self.notes.append("from: $ with json: text keeps the whole message, also what has no column")
+        return self._any_json(("message",), ())
 
     def _any_json(self, named: tuple[str, ...], keys: tuple[str, ...]) -> DraftColumn:
         return DraftColumn(self._names.name(named), "string", keys, leeway=(ANY_JSON,))

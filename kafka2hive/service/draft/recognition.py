@@ -255,9 +255,12 @@ def _of_rows(format: str, source: str, rows: Sequence[dict[str, Any]]) -> Recogn
     for row in rows:
         shape.add(row)
     drafted = Columns(shape)
-    if not drafted.columns:
+    if not drafted.columns and not (drafted.lacks_some and source == "events"):
         return Recognition("raw", notes=(*drafted.notes, "each value becomes one binary column"))
-    return Recognition(format, source, drafted.columns, tuple(drafted.notes))
+    columns = drafted.columns
+    if drafted.lacks_some and source == "events":
+        columns = (*columns, drafted.whole_message())
+    return Recognition(format, source, columns, tuple(drafted.notes))
 
 
 def _debezium_row(document: dict[str, Any]) -> dict[str, Any] | None:

@@ -273,6 +273,14 @@ EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
         ["format: raw", "set encoding, their bytes fit windows-31j"],
         [{"value": '{"n":"\u65e5\u672c\u8a9e"}'.encode("cp932")}],
     ),
+    "a field whose name is empty": (
+        ['{"id": 1, "": {"a": 1.10}, "message": "x"}'],
+        [
+            'message_2: {type: string, from: "$", json: text}',
+            "from: $ with json: text keeps the whole message",
+        ],
+        [{"id": 1, "message": "x", "message_2": '{"id": 1, "": {"a": 1.10}, "message": "x"}'}],
+    ),
     "AWS Glue's JSON, also compressed": (
         [b"\3\0" + GUID.bytes + b'{"id": 1}', b"\3\5" + GUID.bytes + zlib.compress(b'{"id": 2}')],
         ["format: json_schema", "framing: glue", "id: bigint"],
