@@ -9,6 +9,7 @@ import functools
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ LATEST = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999
 DAY = 86_400_000_000
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+Micros = npt.NDArray[np.int64]
 _ARROW_LIMIT = 2_114_380_800_000_000  # 2037-01-01T00:00:00Z, microseconds
 
 
@@ -66,3 +68,23 @@ def wall_clock_of(instant: int, zone: str) -> int:
     clock = wall_clock(pa.array([instant], pa.timestamp("us", tz="UTC")), zone)
     micros: int = clock.cast(pa.int64())[0].as_py()
     return micros
+
+
+def zone_instants(walls: Micros, zone: str) -> tuple[Micros, npt.NDArray[np.bool_]]:
+    """Return the instant of each wall clock of `zone`, and the mask of those that are certain.
+
+    A wall clock that the zone has twice or never, or after 2036, is not certain.
+    """
+    naive = pa.array(walls, pa.int64()).cast(NAIVE)
+    first, last = (
+        pc.assume_timezone(naive, zone, ambiguous=which, nonexistent=which).cast(pa.int64()).to_numpy()
+        for which in ("earliest", "latest")
+    )
+    return first, (first == last) & has_wall_clock(first, walls, zone)
+
+
+def has_wall_clock(instants: Micros, walls: Micros, zone: str) -> npt.NDArray[np.bool_]:
+    """Return the mask of instants that certainly have these wall clocks in `zone`; none after 2036 is certain."""
+    clock = pc.local_timestamp(pa.array(instants, pa.int64()).cast(pa.timestamp("us", tz=zone)))
+    mask: npt.NDArray[np.bool_] = clock.cast(pa.int64()).to_numpy() == walls
+    return mask & (walls < _ARROW_LIMIT - DAY) & (walls >= EARLIEST + DAY)

@@ -112,13 +112,19 @@ impl Times {
         Ok(Times { inner: Some(written::Times::new(forms)) })
     }
 
-    /// Reads an Arrow array of texts. Returns the capsules of two arrays: for each text its microseconds since 1970 as int64, and
-    /// as uint8 what they are.
-    fn read<'py>(&mut self, texts: &Bound<'py, PyAny>) -> PyResult<Capsules<'py>> {
-        let (micros, marks) =
+    /// Reads an Arrow array of texts. Returns the capsules of the arrays of a batch (written.rs), int64, uint8, int32 and int32,
+    /// and the names of zones.
+    fn read<'py>(&mut self, texts: &Bound<'py, PyAny>) -> PyResult<([Bound<'py, PyCapsule>; 4], Vec<String>)> {
+        let written::Batch { micros, marks, zones, offsets, names } =
             arrow::with_messages(texts, |offsets, data| guarded(&mut self.inner, |times| times.read(offsets, data)))??;
         let array = |length, values| arrow::capsule(Array::new(length, &[], vec![values], vec![]), texts.py());
-        Ok((array(micros.len(), Buffer::of(micros))?, array(marks.len(), Buffer::of(marks))?))
+        let arrays = [
+            array(micros.len(), Buffer::of(micros))?,
+            array(marks.len(), Buffer::of(marks))?,
+            array(zones.len(), Buffer::of(zones))?,
+            array(offsets.len(), Buffer::of(offsets))?,
+        ];
+        Ok((arrays, names))
     }
 }
 

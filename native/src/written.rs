@@ -2,6 +2,8 @@
 //!
 //! A text has the first form that fits it, and there must be such a time; otherwise it is in doubt.
 
+use std::collections::HashMap;
+
 use crate::times::{days, DAY};
 
 /// What a text says.
@@ -14,6 +16,9 @@ pub enum Kind {
     /// A day without a time
     Day = 3,
 }
+
+/// Distinct names of zones in a batch; texts with more are in doubt.
+const MOST_ZONES: usize = 1_000;
 
 /// The bit of a mark for a time that is finer than a microsecond; the lower two bits are the kind.
 const FINER: u8 = 4;
@@ -29,7 +34,35 @@ enum Fault {
 use Fault::{Doubt, Other};
 
 type Read<T> = Result<T, Fault>;
-type Time = (Kind, i64, bool);
+
+/// A time as a text says it.
+struct Time<'a> {
+    kind: Kind,
+    /// Since 1970; in a zone with a name, the wall clock
+    micros: i64,
+    /// Whether it has a fraction of a microsecond
+    finer: bool,
+    /// The name of a zone other than UTC
+    zone: Option<&'a [u8]>,
+    /// With `zone`: the seconds of its offset from UTC that the text has, too
+    offset: i64,
+}
+
+/// What the texts of a batch say.
+#[derive(Default)]
+pub struct Batch {
+    /// For each text its microseconds since 1970; in a zone with a name, of the wall clock there
+    pub micros: Vec<i64>,
+    /// For each text its kind, and whether it is finer than a microsecond; 0: in doubt
+    pub marks: Vec<u8>,
+    /// For each text the number of its zone, -1 without one; empty if no pattern has zones. An instant's offset is certain only
+    /// if the zone has it.
+    pub zones: Vec<i32>,
+    /// For each text with a zone the seconds of its offset
+    pub offsets: Vec<i32>,
+    /// By number, the names of zones
+    pub names: Vec<String>,
+}
 
 /// A number in a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,13 +161,35 @@ impl Times {
         Times { forms }
     }
 
-    /// Returns for each text its microseconds since 1970 and its mark, which is 0 if the text is in doubt.
-    pub fn read(&mut self, offsets: &[i32], data: &[u8]) -> (Vec<i64>, Vec<u8>) {
-        let texts = offsets.windows(2).map(|pair| &data[pair[0] as usize..pair[1] as usize]);
-        texts.map(|text| self.time(text).map_or((0, 0), |(kind, micros, finer)| (micros, mark(kind, finer)))).unzip()
+    /// Reads the texts of a batch.
+    pub fn read(&mut self, offsets: &[i32], data: &[u8]) -> Batch {
+        let has_zones = self.forms.iter().any(Form::has_zone);
+        let mut batch = Batch { micros: Vec::with_capacity(offsets.len()), ..Batch::default() };
+        batch.marks.reserve(offsets.len());
+        let (mut numbers, mut last) = (HashMap::new(), (b"".as_slice(), -1));
+        for pair in offsets.windows(2) {
+            let mut time = self.time(&data[pair[0] as usize..pair[1] as usize]);
+            if let Some(name) = time.as_ref().and_then(|time| time.zone) {
+                if name != last.0 {
+                    last = (name, number_of(name, &mut numbers, &mut batch.names));
+                }
+                if last.1 < 0 {
+                    time = None;
+                }
+            }
+            let (micros, mark) = time.as_ref().map_or((0, 0), |time| (time.micros, mark(time.kind, time.finer)));
+            batch.micros.push(micros);
+            batch.marks.push(mark);
+            if has_zones {
+                let of_zone = time.filter(|time| time.zone.is_some());
+                batch.zones.push(of_zone.as_ref().map_or(-1, |_| last.1));
+                batch.offsets.push(of_zone.map_or(0, |time| time.offset as i32));
+            }
+        }
+        batch
     }
 
-    fn time(&self, text: &[u8]) -> Option<Time> {
+    fn time<'a>(&self, text: &'a [u8]) -> Option<Time<'a>> {
         for form in &self.forms {
             match form.read(text) {
                 Ok(time) => return Some(time),
@@ -146,12 +201,30 @@ impl Times {
     }
 }
 
+/// Returns the number of a zone, -1 beyond the limit.
+fn number_of<'a>(name: &'a [u8], numbers: &mut HashMap<&'a [u8], i32>, names: &mut Vec<String>) -> i32 {
+    if let Some(number) = numbers.get(name) {
+        return *number;
+    }
+    if names.len() == MOST_ZONES {
+        return -1;
+    }
+    let number = names.len() as i32;
+    numbers.insert(name, number);
+    names.push(String::from_utf8_lossy(name).into_owned());
+    number
+}
+
 fn mark(kind: Kind, finer: bool) -> u8 {
     kind as u8 | if finer { FINER } else { 0 }
 }
 
 impl Form {
-    fn read(&self, text: &[u8]) -> Read<Time> {
+    fn has_zone(&self) -> bool {
+        matches!(self, Form::Steps { steps, .. } if steps.iter().any(|step| matches!(step, Step::Zone)))
+    }
+
+    fn read<'a>(&self, text: &'a [u8]) -> Read<Time<'a>> {
         let mut scan = Scan { text, at: 0 };
         match self {
             Form::Iso => iso(&mut scan),
@@ -294,7 +367,7 @@ const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Frid
 
 /// The fields that a text has.
 #[derive(Default)]
-struct Fields {
+struct Fields<'a> {
     year: i64,
     month: i64,
     day: i64,
@@ -307,12 +380,12 @@ struct Fields {
     of_clock: bool,
     weekday: Option<i64>,
     offset: Option<i64>,
-    zone: bool,
+    zone: Option<&'a [u8]>,
 }
 
-impl Fields {
+impl<'a> Fields<'a> {
     #[inline(always)]
-    fn take(&mut self, scan: &mut Scan, step: &Step, pivot: i64) -> Read<()> {
+    fn take(&mut self, scan: &mut Scan<'a>, step: &Step, pivot: i64) -> Read<()> {
         match step {
             Step::Literal(bytes) => {
                 if let [byte] = bytes[..] {
@@ -349,28 +422,25 @@ impl Fields {
         Ok(())
     }
 
-    /// Reads the name of a zone, of which only those of UTC are known here.
-    fn zone(&mut self, scan: &mut Scan) -> Read<()> {
+    /// Reads the name of a zone.
+    fn zone(&mut self, scan: &mut Scan<'a>) -> Read<()> {
         let rest = &scan.text[scan.at..];
         let size = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"_+/-".contains(byte)).count();
         if !scan.peek().is_ascii_alphabetic() {
             return Err(Other);
         }
-        if !matches!(&rest[..size], b"UTC" | b"GMT" | b"Z") {
-            return Err(Doubt);
-        }
+        self.zone = Some(&rest[..size]);
         scan.at += size;
-        self.zone = true;
         Ok(())
     }
 
-    fn time(self) -> Read<Time> {
+    fn time(self) -> Read<Time<'a>> {
         let day = i64::from(days(self.year, self.month, self.day).ok_or(Other)?);
         if self.weekday.is_some_and(|weekday| weekday != (day + 3).rem_euclid(7) + 1) {
             return Err(Other);
         }
         if !self.has_time {
-            return Ok((Kind::Day, day * DAY, false));
+            return Ok(Time { kind: Kind::Day, micros: day * DAY, finer: false, zone: None, offset: 0 });
         }
         let hour = match (self.of_clock, self.half) {
             (false, None) => self.hour,
@@ -378,16 +448,19 @@ impl Fields {
             _ => return Err(Other),
         };
         let wall = day * DAY + (hour * 3600 + self.seconds) * 1_000_000 + self.micros;
-        match (self.offset, self.zone) {
-            (None, false) => Ok((Kind::Wall, wall, self.finer)),
-            (None, true) => Ok((Kind::Instant, wall, self.finer)),
-            (Some(offset), false) => Ok((Kind::Instant, wall - offset * 1_000_000, self.finer)),
-            (Some(_), true) => Err(Doubt),
-        }
+        let instant = wall - self.offset.unwrap_or(0) * 1_000_000;
+        let (kind, micros, zone) = match (self.offset, self.zone) {
+            (None, None) => (Kind::Wall, wall, None),
+            (Some(_), None) | (None | Some(0), Some(b"UTC" | b"GMT" | b"Z")) => (Kind::Instant, instant, None),
+            (Some(_), Some(b"UTC" | b"GMT" | b"Z")) => return Err(Doubt),
+            (None, zone) => (Kind::Wall, wall, zone),
+            (Some(_), zone) => (Kind::Instant, wall, zone),
+        };
+        Ok(Time { kind, micros, finer: self.finer, zone, offset: self.offset.unwrap_or(0) })
     }
 }
 
-fn iso(scan: &mut Scan) -> Read<Time> {
+fn iso<'a>(scan: &mut Scan<'a>) -> Read<Time<'a>> {
     let mut fields = Fields { year: scan.digits(4, 4)?, ..Fields::default() };
     scan.expect(b'-')?;
     fields.month = scan.digits(2, 2)?;
@@ -416,7 +489,7 @@ fn iso(scan: &mut Scan) -> Read<Time> {
     fields.time()
 }
 
-fn array(scan: &mut Scan) -> Read<Time> {
+fn array<'a>(scan: &mut Scan<'a>) -> Read<Time<'a>> {
     scan.expect(b'[')?;
     if scan.text.iter().any(|byte| *byte <= b' ') {
         return Err(Doubt);
@@ -448,7 +521,7 @@ fn array(scan: &mut Scan) -> Read<Time> {
         .time()
 }
 
-fn number(scan: &mut Scan, factor: i128, divisor: i128) -> Read<Time> {
+fn number<'a>(scan: &mut Scan<'a>, factor: i128, divisor: i128) -> Read<Time<'a>> {
     let negative = scan.eat(b'-');
     let start = scan.at;
     let mut number = i128::from(scan.digits(1, 18)?);
@@ -479,7 +552,7 @@ fn number(scan: &mut Scan, factor: i128, divisor: i128) -> Read<Time> {
         _ => return Err(Doubt),
     };
     let micros = i64::try_from(scaled.div_euclid(by)).map_err(|_| Doubt)?;
-    Ok((Kind::Instant, micros, scaled.rem_euclid(by) != 0))
+    Ok(Time { kind: Kind::Instant, micros, finer: scaled.rem_euclid(by) != 0, zone: None, offset: 0 })
 }
 
 #[cfg(test)]
@@ -491,8 +564,8 @@ mod tests {
         for text in texts {
             offsets.push(offsets[offsets.len() - 1] + text.len() as i32);
         }
-        let (micros, marks) = Times::new(vec![form]).read(&offsets, texts.concat().as_bytes());
-        micros.into_iter().zip(marks).collect()
+        let batch = Times::new(vec![form]).read(&offsets, texts.concat().as_bytes());
+        batch.micros.into_iter().zip(batch.marks).collect()
     }
 
     #[test]
@@ -517,6 +590,35 @@ mod tests {
         ];
         let none = (0, 0);
         assert_eq!(marks(Form::Array, &texts), [(DAY, 3), (60_000_000, 1), (1_000_001, 5), none, none, none, none]);
+    }
+
+    #[test]
+    fn zones_have_numbers_in_the_order_of_their_names() {
+        let steps = || {
+            vec![
+                Step::Number { field: Field::Year, least: 4, most: 4 },
+                Step::Number { field: Field::Month, least: 2, most: 2 },
+                Step::Number { field: Field::Day, least: 2, most: 2 },
+                Step::Number { field: Field::Hour, least: 2, most: 2 },
+                Step::Zone,
+            ]
+        };
+        let texts = ["1970010101UTC", "1970010101Europe/Berlin", "1970010101Asia/Tokyo", "1970010101Europe/Berlin", "x"];
+        let mut offsets = vec![0];
+        for text in texts {
+            offsets.push(offsets[offsets.len() - 1] + text.len() as i32);
+        }
+        let form = Form::Steps { pivot: 0, steps: steps() };
+        let batch = Times::new(vec![form]).read(&offsets, texts.concat().as_bytes());
+        assert_eq!(batch.zones, [-1, 0, 1, 0, -1]);
+        assert_eq!(batch.marks, [2, 1, 1, 1, 0]);
+        assert_eq!(batch.names, ["Europe/Berlin", "Asia/Tokyo"]);
+        let many: Vec<String> = (0..MOST_ZONES + 5).map(|zone| format!("1970010101Z{zone:04}")).collect();
+        let offsets: Vec<i32> = (0..=many.len() as i32).map(|at| at * 15).collect();
+        let form = Form::Steps { pivot: 0, steps: steps() };
+        let batch = Times::new(vec![form]).read(&offsets, many.concat().as_bytes());
+        assert_eq!(batch.names.len(), MOST_ZONES);
+        assert_eq!(batch.marks[MOST_ZONES - 1..=MOST_ZONES], [1, 0]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ def test_the_library_reads_the_usual_forms_itself() -> None:
     _, doubtful = DeclaredTimes(NAIVE, "UTC", None, Leeway(time_pattern=MAIL), Changes()).read(
         pa.array(mails)
     )
-    assert doubtful.tolist() == [False, False, True]
+    assert doubtful.tolist() == [False] * 3
     _, doubtful = DeclaredTimes(NAIVE, "UTC", "s", DECIMAL, Changes()).read(pa.array(["1.7e9", "0.5", "x"]))
     assert doubtful.tolist() == [False, False, True]
 
@@ -150,6 +150,76 @@ def test_what_a_writer_of_the_pattern_writes_is_read_back_and_damaged_texts_are_
             )
         assert outcomes[0] == outcomes[1], pattern
         assert outcomes[0][0][0] == time, (pattern, text)
+
+
+ZONED = Leeway(
+    time_pattern=("yyyy-MM-dd HH:mm:ss[.SSSSSSSSS] VV", "yyyy-MM-dd'T'HH:mm:ss[.SSSSSSSSS]XXX'['VV']'"),
+    fraction="truncate",
+)
+NAMES = (
+    "Europe/Berlin",
+    "America/St_Johns",
+    "Australia/Lord_Howe",
+    "Africa/Casablanca",
+    "Asia/Kathmandu",
+    "EST5EDT",
+)
+CHANGING = (
+    datetime(2024, 3, 31),
+    datetime(2024, 10, 27),
+    datetime(2024, 3, 10),
+    datetime(2011, 4, 3),
+    datetime(1906, 1, 1),
+)
+"""Days on which clocks are set in one of the zones."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_times_in_zones_with_a_name_are_the_same_both_ways(seed: int) -> None:
+    dice, texts = random.Random(seed), []
+    for _ in range(400):
+        time = dice.choice((*CHANGING, datetime(2036, 12, 30), datetime(2040, 7, 1), datetime(1, 1, 2)))
+        time += timedelta(minutes=dice.randrange(-1_440, 2_880))
+        name = dice.choice((*NAMES, "UTC", "Z", "GMT", "Europe/Nowhere", "a"))
+        fraction = dice.choice(("", ".123456000", ".123456789"))
+        if dice.random() < 0.5:
+            texts.append(f"{time.isoformat(' ')}{fraction} {name}")
+        else:
+            hours = dice.choice(("+00:00", "Z", "+01:00", "+02:00", "-05:00", "-02:30", "+10:30", "+11:00"))
+            texts.append(f"{time.isoformat()}{fraction}{hours}[{name}]")
+    zone, outcomes, certain = dice.choice((*NAMES, "UTC")), [], 0
+    for library in (None, LIBRARY):
+        changes = Changes()
+        times = DeclaredTimes(NAIVE, zone, None, ZONED, changes, library)
+        column, doubtful = times.read(pa.array([*texts, None]))
+        certain = int((~doubtful).sum())
+        taken = [
+            _taken(times, t, v, bool(d)) for t, v, d in zip(texts, column[:-1], doubtful[:-1], strict=True)
+        ]
+        outcomes.append((taken, changes.take()))
+    assert outcomes[0] == outcomes[1]
+    assert LIBRARY is None or certain > 100
+
+
+@needs_compiled
+def test_the_library_reads_no_time_of_a_zone_that_is_not_certain() -> None:
+    texts = [
+        "2024-03-31 01:59:59 Europe/Berlin",
+        "2024-03-31 02:30:00 Europe/Berlin",
+        "2024-10-27 02:30:00 Europe/Berlin",
+        "2024-10-27T02:30:00+01:00[Europe/Berlin]",
+        "2024-10-27T02:30:00+03:00[Europe/Berlin]",
+        "2024-07-01 12:00:00 Europe/Nowhere",
+        "2040-07-01 12:00:00 Europe/Berlin",
+        "2024-07-01 12:00:00 Asia/Tokyo",
+    ]
+    column, doubtful = DeclaredTimes(NAIVE, "UTC", None, ZONED, Changes()).read(pa.array(texts))
+    assert doubtful.tolist() == [False, True, True, False, True, True, True, False]
+    assert column.drop_null().to_pylist() == [
+        datetime(2024, 3, 31, 0, 59, 59),
+        datetime(2024, 10, 27, 1, 30),
+        datetime(2024, 7, 1, 3),
+    ]
 
 
 def _taken(times: DeclaredTimes, text: str, value: pa.Scalar, is_doubtful: bool) -> Any:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.contract.spec import FRACTION, TIME_OF_DAY, Changes
-from kafka2hive.decode.values.batch import CArray, Mask, mask_of
+from kafka2hive.decode.values.batch import CArray, Mask, Places, mask_of
 from kafka2hive.decode.values.json_values import SHOWN, ValueRefusal, not_exact, out_of_range
 from kafka2hive.decode.values.time_forms import (
     DAY_ONLY,
@@ -27,7 +27,17 @@ from kafka2hive.decode.values.time_forms import (
     time_forms,
 )
 from kafka2hive.model.time_patterns import ISO
-from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock, wall_clock_of
+from kafka2hive.model.wall_clock import (
+    DAY,
+    EARLIEST,
+    LATEST,
+    NAIVE,
+    check_zone,
+    has_wall_clock,
+    wall_clock,
+    wall_clock_of,
+    zone_instants,
+)
 
 FRACTION_HINT = "; the column's fraction: truncate cuts off what is finer than a microsecond"
 """The end of the reason against a time that is finer than its column."""
@@ -154,19 +164,43 @@ class DeclaredTimes:
         if self._compiled is None:
             return micros, marks
         try:
-            read = self._compiled.read((texts.drop_null() if texts.null_count else texts).cast(pa.binary()))
+            filled = texts.drop_null() if texts.null_count else texts
+            arrays, names = self._compiled.read(filled.cast(pa.binary()))
         except RuntimeError as error:
             _log.error("%s; texts of times are read on, but slowly; please report this", error)
             self._compiled = None
             return micros, marks
-        numbers, kinds = (
+        numbers, kinds, zones, offsets = (
             pa.array(CArray(dtype, array)).to_numpy()
-            for dtype, array in zip((pa.int64(), pa.uint8()), read, strict=True)
+            for dtype, array in zip((pa.int64(), pa.uint8(), pa.int32(), pa.int32()), arrays, strict=True)
         )
+        if names:
+            numbers, kinds = numbers.copy(), kinds.copy()
+        for number, name in enumerate(names):
+            self._resolve(
+                np.flatnonzero(zones == number), name, offsets=offsets, numbers=numbers, kinds=kinds
+            )
         if not texts.null_count:
             return numbers, kinds
         micros[valid], marks[valid] = numbers, kinds
         return micros, marks
+
+    def _resolve(self, places: Places, zone: str, offsets: Numbers, numbers: Numbers, kinds: Numbers) -> None:
+        """Replace the wall clocks at these places, which are in this zone, by instants; mark those without certain ones."""
+        walls = numbers[places]
+        has_offset = kinds[places] & _KIND == INSTANT
+        if zone == self._zone:
+            places, walls, has_offset = places[has_offset], walls[has_offset], has_offset[has_offset]
+        try:
+            check_zone(zone)
+        except ValueError:
+            kinds[places] = 0
+            return
+        instants, certain = zone_instants(walls, zone)
+        declared = walls - offsets[places].astype(np.int64) * 1_000_000
+        exists = has_offset & has_wall_clock(declared, walls, zone)
+        numbers[places] = np.where(has_offset, declared, instants)
+        kinds[places] = np.where(np.where(has_offset, exists, certain), kinds[places] & _FINER | INSTANT, 0)
 
 
 def _nulls(good: Mask) -> Mask | None:
