@@ -24,7 +24,7 @@ from kafka2hive.config.keys.source import Start, StartKind, StartPolicy
 from kafka2hive.config.keys.table import SelectOptions, SharedOptions, TableKeys, TableRule
 from kafka2hive.config.keys.writer import AUTO, Flush
 from kafka2hive.config.rules.bucket import EventField, event_field
-from kafka2hive.config.rules.hive import hive_auth, hive_url, metastore_url, url_options
+from kafka2hive.config.rules.hive import hive_url, metastore_url
 from kafka2hive.config.rules.service import filesystem_of
 from kafka2hive.config.rules.table_options import (
     GROUP,
@@ -41,6 +41,8 @@ from kafka2hive.model.paths.path import join
 
 DEFAULT_DATABASE = "kafka2hive"
 NOT_SECRET = frozenset({"bootstrap.servers", "group.id", "client.id", "client.rack"})
+
+_METASTORE_PORT = 9083
 
 
 def storage_options(storage: StorageOptions) -> StorageOptions:
@@ -132,7 +134,7 @@ def _metastore(hive: HiveKeys, login: KerberosOptions | None, user: str) -> Meta
         return None
     has_tls = parts.options.get("ssl") == "true"
     return MetastoreOptions(
-        hosts=parts.hosts,
+        hosts=parts.addresses(_METASTORE_PORT),
         user=parts.user or user,
         auth=parts.auth,
         timeout_seconds=hive.timeout_seconds,
@@ -148,12 +150,13 @@ def _server(hive: HiveKeys, login: KerberosOptions | None, user: str) -> HiveOpt
     parts = hive_url(hive.url) if hive.url is not None else None
     if parts is None:
         return None
-    options, auth = url_options(parts), hive_auth(parts)
+    options, auth = parts.options, parts.auth
     has_http = options.get("transport") == "http"
+    first, *others = parts.addresses(10001 if has_http else 10000)
     return HiveOptions(
-        host=parts.hostname or "",
-        port=parts.port or (10001 if has_http else 10000),
-        user=parts.username or user,
+        host=first[0],
+        port=first[1],
+        user=parts.user or user,
         password=hive.password,
         auth=auth,
         timeout_seconds=hive.timeout_seconds,
@@ -163,6 +166,7 @@ def _server(hive: HiveKeys, login: KerberosOptions | None, user: str) -> HiveOpt
         ca_file=hive.ca_file if options.get("ssl") == "true" else None,
         kerberos=login if auth == "KERBEROS" else None,
         http_path=options.get("http_path", "cliservice") if has_http else None,
+        further_hosts=tuple(others),
     )
 
 

@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.connection import Connection
 from kafka2hive.hive.network import network_errors, timed_out, was_closed
 from kafka2hive.model.metastore import (
+    HiveLoginRefused,
     MetastoreRefused,
     MetastoreUnavailable,
     NoSuchPartition,
@@ -95,7 +96,8 @@ class HiveSession:
     """
 
     def __init__(self, options: HiveOptions) -> None:
-        self._options = options
+        self._servers = options.servers
+        self._options = self._servers[0]
         self._lock = threading.RLock()
         self._pyhive: Any = None
         self._connection: Connection | None = None
@@ -104,7 +106,7 @@ class HiveSession:
 
     @property
     def address(self) -> str:
-        """`host:port`, for messages."""
+        """`host:port` of the server in use, for messages."""
         return f"{self._options.host}:{self._options.port}"
 
     def run(self, *statements: str) -> list[Row]:
@@ -179,6 +181,7 @@ class HiveSession:
             refusal = self._refusal(error)
             at_opening = self._pyhive is None and was_closed(error)
             self._drop()
+            self._prefer_another()
             if refusal is not None:
                 raise refusal from None
             if timed_out(error):
@@ -194,6 +197,8 @@ class HiveSession:
         if self._pyhive is None:
             from pyhive import hive
 
+            if len(self._servers) > 1:
+                self._options = answering(self._servers, self._options)
             self._connection = Connection(self._options)
             self._pyhive = hive.Connection(
                 thrift_transport=self._connection.transport, username=self._options.user, database="default"
@@ -203,6 +208,11 @@ class HiveSession:
     def _refusal(self, error: BaseException) -> MetastoreUnavailable | None:
         """Return why the login failed; None if there is a session."""
         return self._connection.refusal(error) if self._connection and self._pyhive is None else None
+
+    def _prefer_another(self) -> None:
+        """Let the next session open at the next host, if there is one: this one has not answered."""
+        number = self._servers.index(self._options)
+        self._options = self._servers[(number + 1) % len(self._servers)]
 
     def _drop(self) -> None:
         """Drop the connection without a request to the server, which may not answer."""
@@ -215,7 +225,30 @@ class HiveSession:
 
 
 def log_in(options: HiveOptions) -> None:
-    """Connect to the server, log in and close the connection. Without a session, no limit of sessions counts it.
+    """Log in to the first server that answers. Raises MetastoreUnavailable, also as HiveLoginRefused."""
+    answering(options.servers, options.servers[0])
+
+
+def answering(servers: Sequence[HiveOptions], first: HiveOptions) -> HiveOptions:
+    """Return the first server that takes a login, beginning with `first`.
+
+    Raises MetastoreUnavailable with what each of them said, also as HiveLoginRefused if all refuse the login.
+    """
+    failures: list[MetastoreUnavailable] = []
+    number = servers.index(first)
+    for server in (*servers[number:], *servers[:number]):
+        try:
+            _log_in(server)
+        except MetastoreUnavailable as error:
+            failures.append(error)
+        else:
+            return server
+    are_refusals = all(isinstance(failure, HiveLoginRefused) for failure in failures)
+    raise (HiveLoginRefused if are_refusals else MetastoreUnavailable)("; ".join(map(str, failures)))
+
+
+def _log_in(options: HiveOptions) -> None:
+    """Connect to one server, log in and close the connection. Without a session, no limit of sessions counts it.
 
     Raises MetastoreUnavailable, also as HiveLoginRefused; each read waits at most LOGIN_SECONDS.
     """

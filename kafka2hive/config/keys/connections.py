@@ -1,6 +1,6 @@
 """The systems that a service connects to: Kafka, storage, Hive, the schema registry, and the Kerberos login for them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from kafka2hive.config.keys.declaration import Bounds, Duration, FurtherKeys, Key, Properties
@@ -117,7 +117,8 @@ class HiveKeys:
             "`hive://user@host:10000/default?auth=NONE`, without a password. Defaults: port 10000; "
             "user `HADOOP_USER_NAME`, `USER`, or `hive`; `auth` `NONE` (or `NOSASL`, `LDAP`, "
             "`CUSTOM`, `KERBEROS`).",
-            more="Further options: `service` and `qop` with `KERBEROS`, `ssl=true` for TLS, "
+            more="Several hosts, `host:10000,host2:10000`, are tried in turn. "
+            "Further options: `service` and `qop` with `KERBEROS`, `ssl=true` for TLS, "
             "`transport=http` with `http_path`.",
         ),
     ] = None
@@ -160,7 +161,8 @@ class HiveOptions:
 
     With auth KERBEROS, `service` is the first part of the server's principal, and `qop` is the requested protection (`auth`,
     `auth-int`, `auth-conf`; None means the strongest that the server offers). `ssl` turns on TLS with the authorities of
-    `ca_file`. `http_path` is the path of the HTTP transport; None means the binary transport.
+    `ca_file`. `http_path` is the path of the HTTP transport; None means the binary transport. `further_hosts` are asked if the
+    first one does not take the login.
     """
 
     host: str
@@ -175,6 +177,13 @@ class HiveOptions:
     ca_file: str | None = None
     kerberos: KerberosOptions | None = None
     http_path: str | None = None
+    further_hosts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def servers(self) -> tuple["HiveOptions", ...]:
+        """The options of each host alone, in the order of the URL."""
+        hosts = ((self.host, self.port), *self.further_hosts)
+        return tuple(replace(self, host=host, port=port, further_hosts=()) for host, port in hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +214,11 @@ class HiveInterfaces:
     @property
     def addresses(self) -> tuple[str, ...]:
         """Each `host:port`, HiveServer2's first."""
-        servers = [(self.server.host, self.server.port)] if self.server is not None else []
+        servers = self.server.servers if self.server is not None else ()
         hosts = self.metastore.hosts if self.metastore is not None else ()
-        return tuple(f"{host}:{port}" for host, port in (*servers, *hosts))
+        return tuple(
+            f"{host}:{port}" for host, port in (*((each.host, each.port) for each in servers), *hosts)
+        )
 
     @property
     def kerberos(self) -> KerberosOptions | None:

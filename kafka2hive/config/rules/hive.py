@@ -15,61 +15,56 @@ _HIVE_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport")
 _HIVE_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
 _METASTORE_OPTIONS = ("auth", "qop", "service", "ssl")
 _METASTORE_AUTH = ("NONE", "KERBEROS")
-_METASTORE_PORT = 9083
 _THRIFT = "thrift://"
 
 
-class MetastoreUrl(NamedTuple):
-    """The parts of `hive.metastore`."""
+class HiveUrl(NamedTuple):
+    """The parts of `hive.url` or `hive.metastore`. Hosts without a port have port None."""
 
-    hosts: tuple[tuple[str, int], ...]
+    hosts: tuple[tuple[str, int | None], ...]
     user: str | None
+    password: str | None
     options: dict[str, str]
 
     @property
     def auth(self) -> str:
-        return self.options.get("auth", _METASTORE_AUTH[0])
+        return self.options.get("auth", _AUTH[0])
+
+    def addresses(self, port: int) -> tuple[tuple[str, int], ...]:
+        """Return host and port of each; `port` is the default."""
+        return tuple((host, port if own is None else own) for host, own in self.hosts)
 
 
-def hive_url(url: str) -> SplitResult | None:
+def hive_url(url: str) -> HiveUrl | None:
     """Return the parts of HiveServer2's URL, None if it is malformed."""
+    return _parse(url, "hive")
+
+
+def metastore_url(url: str) -> HiveUrl | None:
+    """Return the parts of the metastore's URL, None if it is malformed. Each host may have its own `thrift://`, as in Hive."""
+    parts = _parse(url.replace(f",{_THRIFT}", ","), "thrift")
+    return parts if parts is None or parts.password is None else None
+
+
+def _parse(url: str, scheme: str) -> HiveUrl | None:
+    """Parse `scheme://user:password@host:port,host:port/path?options`; only HiveServer2 has a path, which is ignored."""
     try:
         parts = urlsplit(url)
-        is_valid = parts.scheme == "hive" and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:  # the port is not a number
+        login, at, addresses = parts.netloc.rpartition("@")
+        hosts = [urlsplit(f"//{address.strip()}") for address in addresses.split(",")]
+        known = tuple((host.hostname or "", host.port) for host in hosts)
+        first = urlsplit(f"//{login}{at}h")
+    except ValueError:  # a port is not a number
         return None
-    return parts if is_valid else None
+    is_valid = parts.scheme == scheme and all(host and port != 0 for host, port in known)
+    is_valid = is_valid and not any(host.path for host in hosts) and not set("@,") & set(login)
+    is_valid = is_valid and (scheme == "hive" or parts.path in ("", "/"))
+    return HiveUrl(known, first.username, first.password, url_options(parts)) if is_valid else None
 
 
 def url_options(parts: SplitResult) -> dict[str, str]:
     """Return the options behind the `?` of a URL; if one repeats, the last value wins."""
     return {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-
-
-def hive_auth(parts: SplitResult) -> str:
-    """Return the option `auth` of a URL, by default NONE."""
-    return url_options(parts).get("auth", _AUTH[0])
-
-
-def metastore_url(url: str) -> MetastoreUrl | None:
-    """Return the parts of the metastore's URL, None if it is malformed. Each host may have its own `thrift://`, as in Hive."""
-    addresses, _, query = url.partition("?")
-    if not addresses.startswith(_THRIFT):
-        return None
-    hosts, users = [], []
-    for address in addresses.split(","):
-        try:
-            parts = urlsplit(_THRIFT + address.strip().removeprefix(_THRIFT))
-            port = parts.port
-        except ValueError:  # the port is not a number
-            return None
-        if not parts.hostname or port == 0 or parts.path not in ("", "/") or parts.password is not None:
-            return None
-        hosts.append((parts.hostname, port or _METASTORE_PORT))
-        users.append(parts.username)
-    if any(users[1:]):
-        return None
-    return MetastoreUrl(tuple(hosts), users[0], url_options(urlsplit(f"{_THRIFT}h?{query}")))
 
 
 def check_hive(hive: HiveKeys, has_kerberos: bool, problems: Problems) -> None:
@@ -82,7 +77,7 @@ def check_hive(hive: HiveKeys, has_kerberos: bool, problems: Problems) -> None:
     if hive.url is not None:
         _check_url(hive, hive.url, has_kerberos, problems)
         parts = hive_url(hive.url)
-        options += [url_options(parts)] if parts is not None else []
+        options += [parts.options] if parts is not None else []
     elif hive.password is not None:
         problems.add(("hive", "password"), "is used only with hive.url: the metastore takes no passwords")
     if hive.metastore is not None:
@@ -128,7 +123,7 @@ def _check_url(hive: HiveKeys, url: str, has_kerberos: bool, problems: Problems)
         may_suggest = near != url and "@" not in near and ";" not in near and hive_url(near) is not None
         problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if may_suggest else "")
         return
-    options, auth = url_options(parts), hive_auth(parts)
+    options, auth = parts.options, parts.auth
     unknown = sorted(options.keys() - set(_HIVE_OPTIONS))
     if parts.password is not None:
         problems.add(path, "the URL must not have a password: write it as hive.password")
@@ -143,7 +138,7 @@ def _check_url(hive: HiveKeys, url: str, has_kerberos: bool, problems: Problems)
         problems.add(
             ("hive", "password"), f"is used only with auth=LDAP or auth=CUSTOM; hive.url has auth={auth}"
         )
-    elif auth == "KERBEROS" and parts.username is not None:
+    elif auth == "KERBEROS" and parts.user is not None:
         problems.add(path, "with auth=KERBEROS, the principal is the user: remove user@ from the URL")
     elif auth == "KERBEROS" and not (has_kerberos or hive.kerberos):
         problems.add(path, "auth=KERBEROS needs the section kerberos: principal and keytab")

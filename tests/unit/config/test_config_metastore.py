@@ -139,3 +139,27 @@ def test_the_shown_map_has_both_interfaces_and_hiveserver2_where_it_was() -> Non
     for shown in (both["hive"], alone["hive"]):
         assert shown["metastore"]["hosts"] == [["m", 9083]]
     assert both["hive"].keys() == alone["hive"].keys() and alone["hive"]["host"] is None
+
+
+@pytest.mark.parametrize(
+    ("url", "servers"),
+    [
+        ("hive://h", [("h", 10000)]),
+        ("hive://etl@h1:1,h2:2/default", [("h1", 1), ("h2", 2)]),
+        ("hive://h1,h2:7/?transport=http", [("h1", 10001), ("h2", 7)]),
+    ],
+)
+def test_hiveserver2_may_have_several_hosts(url: str, servers: list[tuple[str, int]]) -> None:
+    section = load_text(text_of(f"{{url: '{url}'}}"), "m", {"USER": "me"}).hive
+    assert section is not None and section.server is not None
+    assert [(each.host, each.port) for each in section.server.servers] == servers
+    assert {each.user for each in section.server.servers} == {"etl" if "etl@" in url else "me"}
+    assert section.addresses == tuple(f"{host}:{port}" for host, port in servers)
+
+
+@pytest.mark.parametrize(
+    "url", ["hive://", "hive://h1,", "hive://h1:1,h2:0", "hive://h1,etl@h2", "thrift://h"]
+)
+def test_a_malformed_host_among_several_is_refused(url: str) -> None:
+    with pytest.raises(MapInvalid, match="expected hive://user@host:10000"):
+        load_text(text_of(f"{{url: '{url}'}}"), "m", {})
