@@ -10,6 +10,7 @@ from kafka2hive.decode.values.connect_decimals import NAME as DECIMAL
 from kafka2hive.model.hive_type_parser import MAX_DECIMAL_DIGITS
 from kafka2hive.schema_evolution.fields import SchemaTypes, writer_field
 from kafka2hive.service.draft.columns import Names, SchemaColumns
+from kafka2hive.service.draft.documents import is_not_finite
 from kafka2hive.service.draft.map_text import DraftColumn
 
 Fields = list[dict[str, Any]]
@@ -35,6 +36,9 @@ _MOMENTS = {
     "io.debezium.time.ZonedTimestamp": ("timestamp", None),
 }
 """Type and unit by the schema's name. Nanoseconds stay numbers, because a timestamp has only microseconds."""
+_YEARS = 2_932_896
+"""Days from 1970 to the last of the year 9999."""
+_PER_DAY = {"d": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NANOSECONDS = "io.debezium.time.NanoTimestamp"
 _CANAL_TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
 _CANAL_TYPES = {
@@ -98,11 +102,35 @@ class ConnectColumns(SchemaColumns):
             units,
             prefix,
         )
+        self.columns = tuple(
+            replace(column, leeway=keys) if (keys := _loose_keys(column, rows)) else column
+            for column in self.columns
+        )
+        self.notes += [
+            f"{c.name}: {', '.join(c.leeway)} for values that are NaN or infinite"
+            for c in self.columns
+            if c.leeway
+        ]
         if are_bytes and prefix:
             self.columns = tuple(
                 replace(column, decimals="base64") if column.type.startswith("decimal(") else column
                 for column in self.columns
             )
+
+
+def _loose_keys(column: DraftColumn, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the keys that take values which the column's type does not have: NaN, infinities, PostgreSQL's infinite times."""
+    values = [row.get(column.keys[-1]) for row in rows]
+    if column.type in ("double", "float") and any(
+        isinstance(value, str) and is_not_finite(value) for value in values
+    ):
+        return ("non_finite: null",)
+    if column.type not in ("timestamp", "date"):
+        return ()
+    most = _YEARS * (_PER_DAY[column.unit] if column.unit else 1)
+    far = (isinstance(value, int) and abs(value) > most for value in values)
+    texts = (isinstance(value, str) and value.lower().lstrip("+-") == "infinity" for value in values)
+    return ("beyond: clamp",) if any(far) or any(texts) else ()
 
 
 class _ConnectTypes(SchemaTypes):

@@ -10,7 +10,7 @@ from kafka2hive.model.hive_type_parser import MAX_NESTING
 from kafka2hive.model.text import counted
 from kafka2hive.schema_evolution.fields import WriterField
 from kafka2hive.service.draft.documents import DocumentShape, merge
-from kafka2hive.service.draft.extended_json import NOTE, extended_value
+from kafka2hive.service.draft.extended_json import extended_value
 from kafka2hive.service.draft.loose_columns import TEXT_FORMS, loose_column, number_type
 from kafka2hive.service.draft.map_text import DraftColumn
 from kafka2hive.service.draft.times import time_column, unit_of
@@ -100,7 +100,7 @@ class Columns:
             self.lacks_some = True
             return
         if (value := extended_value(shape)) is not None:
-            self.notes += [NOTE] if NOTE not in self.notes else []
+            self.notes += [value.note] if value.note not in self.notes else []
             path = (*keys, *value.path)
             if value.type:
                 yield DraftColumn(
@@ -116,7 +116,7 @@ class Columns:
             yield column
             return
         counts = _counts(shape)
-        unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
+        unit = counts if counts != "d" and _is_named_time(keys, named) else None
         cut: tuple[str, ...] = ()
         if unit == "ns" and not shape.thousands:
             self.notes.append(
@@ -142,8 +142,7 @@ class Columns:
     ) -> DraftColumn | None:
         """Return the column of values that it takes only by keys of its own; None if it needs none."""
         place = path_text(keys)
-        is_named_time = _TIME_NAME.search(_plain(keys[-1])) is not None
-        if times := time_column(shape.forms, shape.kinds, place, is_named_time):
+        if times := time_column(shape.forms, shape.kinds, place, _is_named_time(keys, named)):
             self.notes.append(times.note)
             return DraftColumn(
                 self._names.name(named), times.type, keys, unit=times.unit, leeway=times.leeway
@@ -257,6 +256,11 @@ class SchemaColumns:
                     DraftColumn(name, kind, (*prefix, field.name), None if is_text else unit, leeway=leeway)
                 )
         self.columns = tuple(columns)
+
+
+def _is_named_time(*paths: tuple[str, ...]) -> bool:
+    """Return whether the last key of one of the paths is the name of a time."""
+    return any(_TIME_NAME.search(_plain(path[-1])) is not None for path in paths)
 
 
 def _families(shape: DocumentShape) -> Counter[str]:

@@ -21,6 +21,7 @@ _KEYS = {
     "comma": 'numbers: {thousands: ".", decimal: ","}',
     "grouped": 'numbers: {thousands: ",", decimal: "."}',
     "word": "booleans: words",
+    "whole": "booleans: words",
 }
 _NOUNS = {
     "quoted": ("whole number", " in quotes"),
@@ -33,6 +34,7 @@ _NOUNS = {
     "comma": ("string", " such as 1.234,5"),
     "grouped": ("string", " such as 1,234.5"),
     "word": ("word", " for true or false"),
+    "whole": ("number", " for true or false"),
 }
 
 
@@ -64,15 +66,22 @@ def loose_column(shape: DocumentShape) -> LooseColumn | None:
     kinds = set(shape.kinds)
     texts, others = kinds.intersection(TEXT_FORMS), kinds.difference(TEXT_FORMS)
     kind, forms = "", texts
-    if others <= _NUMBERS and (others or texts & _MARKED):
+    if texts <= {"word", "empty"} and _are_booleans(shape, others):
+        kind, forms = "boolean", texts | (others & {"whole"})
+    elif others <= _NUMBERS and (others or texts & _MARKED):
         kind, forms = _number(shape, texts, others)
-    elif others == {"boolean"} and texts <= {"word", "empty"}:
-        kind = "boolean"
     elif others in ({"date"}, {"timestamp"}) and texts <= {"far", "empty"}:
         (kind,) = others
     if not kind or not forms or (kind.startswith("decimal") and forms & {"quoted", "point"}):
         return None
     return LooseColumn(kind, {form: shape.kinds[form] for form in _KEYS if form in forms}, shape.filled)
+
+
+def _are_booleans(shape: DocumentShape, others: set[str]) -> bool:
+    """Return whether the values are true, false, and the numbers 0 and 1."""
+    is_digit = "whole" not in others or (shape.low >= 0 and shape.high <= 1)
+    is_certain = "boolean" in others or ("whole" in others and shape.kinds["word"] > 0)
+    return is_certain and is_digit and others <= {"boolean", "whole"}
 
 
 def _number(shape: DocumentShape, texts: set[str], others: set[str]) -> tuple[str, set[str]]:

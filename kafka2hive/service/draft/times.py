@@ -22,6 +22,9 @@ _TIMES: tuple[tuple[str, ...], ...] = (
     ("dd/MMM/yyyy:HH:mm:ss Z",),
     ("dd-MMM-yyyy HH:mm:ss",),
     ("yyyy-MM-dd HH:mm:ss VV",),
+    ("yyyy-MM-dd HH:mm:ss Z",),
+    ("yyyy-MM-dd HH:mm:ss,SSS",),
+    ("dd-MMM-yy hh.mm.ss[.SSSSSS] a",),
     ("yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][.SSS]XXX'['VV']'",),
     ("yyyy-MM-dd-HH.mm.ss.SSSSSS",),
     ("yyyyMMddHHmmss",),
@@ -37,15 +40,27 @@ _DAYS: tuple[tuple[str, ...], ...] = tuple(
         "yyyy/MM/dd",
         "dd-MM-yyyy",
         "dd-MMM-yyyy",
+        "dd-MMM-yy",
+        "M/d/yyyy",
+        "d/M/yyyy",
+        "d.M.yyyy",
         "yyyyMMdd",
     )
 )
 _TIME_ARRAYS, _DAY_ARRAYS = ("array of a time",), ("array of a day",)
-_FORMS = {patterns: time_forms(patterns, None, "UTC") for patterns in (*_TIMES, *_DAYS)}
+_STRICTER = {"M/d/yyyy": "MM/dd/yyyy", "d/M/yyyy": "dd/MM/yyyy", "d.M.yyyy": "dd.MM.yyyy"}
+"""By pattern of one or two digits, the pattern of two that is drafted instead if it fits all values, too."""
+_SHORT_YEAR = re.compile("(?<!y)yy(?!y)")
+_PIVOT = 1970
+_FORMS = {
+    patterns: time_forms(patterns, _PIVOT if _SHORT_YEAR.search(patterns[0]) else None, "UTC")
+    for patterns in (*_TIMES, *_DAYS)
+}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
 _LONGEST = 64
-_DIGITS = re.compile("[0-9]{4}")
+_DIGITS = re.compile("[0-9]{4}|-[A-Za-z]{3}-[0-9]{2}")
+"""What each form has."""
 _EPOCH = re.compile(r"[0-9]{10,19}|[0-9]{10}\.[0-9]{1,12}")
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _OF_DAY = 3
@@ -144,6 +159,7 @@ def time_column(
     fitting = [patterns for patterns in (*_TIMES, *_DAYS) if forms[patterns] >= max(values.enough, 1)]
     if not is_named_time:
         fitting = [patterns for patterns in fitting if patterns != ("yyyyMMdd",)]
+    fitting = [patterns for patterns in fitting if (_STRICTER.get(patterns[0], ""),) not in fitting]
     return _of_patterns(values, fitting)
 
 
@@ -239,7 +255,8 @@ def _of_patterns(values: _Values, fitting: list[Form]) -> TimeColumn | None:
         else ""
     )
     note = f"{values.place} has times in the pattern {named}{rest}"
-    return TimeColumn(kind, (f"time_pattern: {_text(best)}", *values.empty), note)
+    pivot = (f"pivot: {_PIVOT}",) if _SHORT_YEAR.search(best[0]) else ()
+    return TimeColumn(kind, (f"time_pattern: {_text(best)}", *pivot, *values.empty), note)
 
 
 def _text(patterns: Form) -> str:

@@ -59,6 +59,13 @@ def drafted(records: list[Any], repeats: int = 4) -> tuple[str, list[dict[str, A
     return text, decoded.rows.to_pylist(), reasons
 
 
+def connect(x: Any, until: int) -> dict[str, Any]:
+    """A record of Kafka Connect's JSON converter, with its schema."""
+    time = {"type": "int64", "name": "io.debezium.time.MicroTimestamp", "field": "until"}
+    fields = [{"type": "double", "field": "x"}, time]
+    return {"schema": {"type": "struct", "fields": fields}, "payload": {"x": x, "until": until}}
+
+
 PUT = {"eventName": "Put", "eventTime": "2024-01-31T10:00:01Z"}
 EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
     "a cloud's audit log, with messages without events": (
@@ -272,6 +279,69 @@ EVERYDAY: dict[str, tuple[list[Any], list[str], list[dict[str, Any]]]] = {
         ['{"n":"\u65e5\u672c\u8a9e"}'.encode("cp932")],
         ["format: raw", "set encoding, their bytes fit windows-31j"],
         [{"value": '{"n":"\u65e5\u672c\u8a9e"}'.encode("cp932")}],
+    ),
+    "flags in every form": (
+        [{"a": True, "b": "no"}, {"a": "yes", "b": 0}, {"a": 0, "b": 1}],
+        ["a: {type: boolean, booleans: words}", "b: {type: boolean, booleans: words}"],
+        [{"a": True, "b": False}, {"a": True, "b": False}, {"a": False, "b": True}],
+    ),
+    "numbers beside flags": (
+        [{"a": True}, {"a": 2}],
+        ["a: {type: string, json: text}"],
+        [{"a": "true"}, {"a": "2"}],
+    ),
+    "Avro's own JSON": (
+        [
+            '{"id": {"long": 5}, "at": {"long": 1706695200123}, "name": null}',
+            '{"id": null, "at": null, "name": {"string": "x"}}',
+        ],
+        [
+            'id: {type: bigint, from: "$.id.long"}',
+            'at: {type: timestamp, from: "$.at.long", unit: ms}',
+            "Avro's own JSON",
+        ],
+        [
+            {"id": 5, "at": at("2024-01-31T10:00:00.123"), "name": None},
+            {"id": None, "at": None, "name": "x"},
+        ],
+    ),
+    "times of logs and of people": (
+        [
+            {"log": "2024-01-31 10:00:00,123", "us": "1/31/2024", "oracle": "31-JAN-24", "eu": "31/01/2024"},
+            {"log": "2024-01-31 10:00:01,000", "us": "12/1/2024", "oracle": "01-FEB-24", "eu": "30/01/2024"},
+        ],
+        [
+            'log: {type: timestamp, time_pattern: "yyyy-MM-dd HH:mm:ss,SSS"}',
+            'us: {type: date, time_pattern: "M/d/yyyy"}',
+            'oracle: {type: date, time_pattern: "dd-MMM-yy", pivot: 1970}',
+            'eu: {type: date, time_pattern: "dd/MM/yyyy"}',
+        ],
+        [
+            {
+                "log": at("2024-01-31T10:00:00.123"),
+                "us": day("2024-01-31"),
+                "oracle": day("2024-01-31"),
+                "eu": day("2024-01-31"),
+            },
+            {
+                "log": at("2024-01-31T10:00:01"),
+                "us": day("2024-12-01"),
+                "oracle": day("2024-02-01"),
+                "eu": day("2024-01-30"),
+            },
+        ],
+    ),
+    "infinite values of Kafka Connect": (
+        [connect("NaN", 9223372036825200000), connect(1.5, 1706695200000000)],
+        [
+            'x: {type: double, from: "$.payload.x", non_finite: null}',
+            'until: {type: timestamp, from: "$.payload.until", unit: us, beyond: clamp}',
+            "x: non_finite: null for values that are NaN or infinite",
+        ],
+        [
+            {"x": None, "until": at("9999-12-31T23:59:59.999999")},
+            {"x": 1.5, "until": at("2024-01-31T10:00:00")},
+        ],
     ),
     "a field whose name is empty": (
         ['{"id": 1, "": {"a": 1.10}, "message": "x"}'],
