@@ -23,6 +23,7 @@ from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.declared_times import has_declared_times
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import ValueRefusal
+from kafka2hive.decode.values.map_keys import in_texts, keyed_columns
 from kafka2hive.decode.values.texts import TextColumn, text_taker
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.time_patterns import ARRAY
@@ -37,9 +38,48 @@ def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
     """Return the format's decoder (made by `make`) for columns that may have several paths and defaults."""
     sources = spec.source_of_each()
     decoder = with_several_paths(
-        spec.format, spec.schema, sources, lambda columns, of: make(spec.of_columns(columns, of))
+        spec.format,
+        spec.schema,
+        sources,
+        lambda columns, of: with_map_keys(spec.of_columns(columns, of), make),
     )
     return with_defaults(decoder, sources, spec.zone, spec.changes)
+
+
+def with_map_keys(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
+    """Return the format's decoder, made by `make`, for columns with maps whose keys may be other values than strings."""
+    wire = pa.schema([field.with_type(in_texts(field.type)) for field in spec.schema])
+    return (
+        make(spec) if wire == spec.schema else MapKeysDecoder(spec, make(spec.of_columns(wire, spec.sources)))
+    )
+
+
+class MapKeysDecoder:
+    """Converts the keys of maps, which `decoder` returns as strings, to the types of the columns.
+
+    Rejects messages with a key that is no value of its type, or with two equal keys in a map.
+    """
+
+    def __init__(self, spec: DecoderSpec, decoder: Decoder) -> None:
+        self.schema = spec.schema
+        self._decoder = decoder
+        names, sources = spec.schema.names, spec.source_of_each()
+        self._conversions = keyed_columns(
+            schema=spec.schema,
+            names=names_in_table(names, sources),
+            labels=labels(names, sources),
+            zone=spec.zone,
+            family="json" if spec.format == "json_schema" else spec.format,
+        )
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        decoded = self._decoder.decode(values)
+        columns = list(decoded.rows.columns)
+        refusals: dict[int, Reason] = {}
+        for number, convert in self._conversions.items():
+            columns[number], bad = convert(columns[number])
+            refusals = {**bad, **refusals}
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refusals)
 
 
 def check_columns(spec: DecoderSpec) -> None:

@@ -92,6 +92,31 @@ class NativeReader:
         return bytes(walls.cast(pa.int64()).to_numpy().tobytes())
 
 
+class NativeArrays:
+    """Splits messages that are arrays of JSON objects with the library."""
+
+    def __init__(self, library: Any, most: int) -> None:
+        """`most`: the limit of elements of a message that the library splits."""
+        self._library = library
+        self._most = most
+
+    def split(self, values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask]:
+        """Return the elements of the messages that are certainly right, each message's count (0 for others), and their mask.
+
+        After a panic in the library no message is certain any more.
+        """
+        if self._library is not None:
+            try:
+                texts, counts = self._library.split_arrays(values, self._most)
+            except RuntimeError as error:
+                _log.error("%s; arrays are split on, but slowly; please report this", error)
+                self._library = None
+            else:
+                numbers = pa.array(CArray(pa.int64(), counts)).to_numpy()
+                return pa.array(CArray(pa.binary(), texts)), np.maximum(numbers, 0), numbers >= 0
+        return pa.array([], pa.binary()), np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
+
+
 class NativeJsonReader(NativeReader):
     """Reads JSON with the library."""
 

@@ -19,7 +19,7 @@ from kafka2hive.config.keys import Framing
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns import check_columns, of_named_columns, with_leeway
-from kafka2hive.decode.compiled import NativeJsonReader, PartReader, join_parts
+from kafka2hive.decode.compiled import NativeArrays, NativeJsonReader, PartReader, join_parts
 from kafka2hive.decode.contract.forms import ElementTexts, Epoch
 from kafka2hive.decode.contract.sources import (
     Source,
@@ -35,7 +35,7 @@ from kafka2hive.decode.contract.sources import (
 from kafka2hive.decode.contract.spec import Changes, DecoderSpec
 from kafka2hive.decode.framing.foreign_forms import form_hint
 from kafka2hive.decode.framing.frames import heads, json_id_hint, no_frames
-from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.decode.rows.decoder import MOST_ROWS, Elements, SeveralRowsDecoder
 from kafka2hive.decode.rows.enclosed import EnclosedRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.schemas.json import parse
@@ -262,7 +262,14 @@ def _document_decoder(spec: DecoderSpec) -> Decoder:
     one = of_named_columns(spec, of_records)
     if spec.rows == "one":
         return one
-    return SeveralRowsDecoder(one, {"lines": split_lines, "array": split_arrays}[spec.rows])
+    return SeveralRowsDecoder(one, split_lines if spec.rows == "lines" else array_split())
+
+
+def array_split(library: Any = LIBRARY) -> Callable[[pa.BinaryArray], Elements]:
+    """Return the function that splits arrays into elements. `library`: the compiled library; None: it splits in Python."""
+    if library is None:
+        return split_arrays
+    return partial(split_arrays, compiled=NativeArrays(library, MOST_ROWS).split)
 
 
 def _spelling(spec: DecoderSpec) -> Spelling:

@@ -1,7 +1,7 @@
 """Decode messages by the schemas that they were written with: one reader for each schema, one batch of rows for all."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -25,7 +25,7 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
-from kafka2hive.decode.framing.time_texts import TimeTexts, columns_of_strings
+from kafka2hive.decode.framing.other_types import TimeNumbers, other_types
 from kafka2hive.decode.schemas.declared import DeclaredSchemas
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -91,39 +91,42 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
 
     def reader(self, writer_type: Type, head: int) -> PartReader:
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
-        strings = columns_of_strings(self.schema, self._sources, partial(self._resolve, writer_type))
-        if not strings:
-            return self._reader(writer_type, self.schema, head)
-        texts = TimeTexts(
+        others = other_types(
             format=self.format,
             schema=self.schema,
             sources=self._sources,
             zone=self._zone,
-            numbers=strings,
             changes=self._changes,
             library=self._library,
+            resolve=partial(self._resolve, writer_type),
+            time_numbers=self._time_numbers,
         )
-        return self._reader(writer_type, texts.wire, head, finish=texts.finish)
+        if others is None:
+            return self._reader(writer_type, self.schema, self._sources, head)
+        return self._reader(writer_type, others.wire, others.sources, head, finish=others.finish)
 
     def _reader(
-        self, writer_type: Type, schema: pa.Schema, head: int, finish: Finish | None = None
+        self,
+        writer_type: Type,
+        schema: pa.Schema,
+        sources: Sequence[Source],
+        head: int,
+        finish: Finish | None = None,
     ) -> PartReader:
         """Return the reader of rows of `schema`, which `finish` converts to rows of the table."""
-        plan = self._resolve(writer_type, schema, self._sources)
-        cut = truncatable_columns(self._sources)
+        plan = self._resolve(writer_type, schema, sources)
+        cut = truncatable_columns(sources)
         forms = {
             number: form
             for number, form in self._finer_times(plan).items()
             if (self._zone != "UTC" if form is TimeForm.DAYS else number in cut)
         }
         if not forms:
-            return self._plan_reader(
-                plan=plan, schema=schema, sources=self._sources, head=head, finish=finish
-            )
+            return self._plan_reader(plan=plan, schema=schema, sources=sources, head=head, finish=finish)
         finer = FinerTimes(
             format=self.format,
             schema=schema,
-            sources=self._sources,
+            sources=sources,
             zone=self._zone,
             forms=forms,
             changes=self._changes,
@@ -150,6 +153,10 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
     @abstractmethod
     def _finer_times(self, plan: Plan) -> dict[int, TimeForm]:
         """Return the forms of the columns, by number, that FinerTimes may have to read."""
+
+    @abstractmethod
+    def _time_numbers(self, plan: Plan) -> Mapping[int, TimeNumbers]:
+        """Return by number the columns whose values all say a time in the same way."""
 
     @abstractmethod
     def _library_decoder(self, types: list[object], words: object, head: int) -> Any:

@@ -89,6 +89,19 @@ class _Token:
     position: int
 
 
+def is_map_key(dtype: "pa.DataType") -> bool:
+    """Return whether maps may have keys of this type. Floats, times, bytes and nested types have no one text for each value."""
+    import pyarrow.types as kinds
+
+    return bool(
+        kinds.is_string(dtype)
+        or kinds.is_integer(dtype)
+        or kinds.is_decimal128(dtype)
+        or kinds.is_boolean(dtype)
+        or kinds.is_date32(dtype)
+    )
+
+
 class TypeParser:
     """A recursive-descent parser of one type text. `field_names` has the names of the struct fields that it has parsed."""
 
@@ -202,13 +215,19 @@ class TypeParser:
 
     def _map(self, depth: int) -> "pa.DataType":
         self._expect("<")
-        key = self._take()
-        if key.text.lower() != "string":
-            self._fail(key.position, f"a map's key must be string, found {key.text!r}", "map<string,...>")
+        start = self._peek()
+        key = self._type(depth + 1)
+        if not is_map_key(key):
+            self._fail(
+                start.position,
+                "a map's key must be a string, an integer, a decimal, a boolean or a date, "
+                f"found {self._text[start.position : self._peek().position].strip()!r}",
+                "map<string,...>",
+            )
         self._expect(",")
         value = self._type(depth + 1)
         self._expect(">")
-        return self._pa.map_(self._pa.string(), value)
+        return self._pa.map_(key, value)
 
     def _struct(self, depth: int) -> "pa.DataType":
         self._expect("<")

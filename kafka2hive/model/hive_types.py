@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.hive_type_parser import SIMPLE, TOKEN, HiveTypeError, TypeParser
+from kafka2hive.model.hive_type_parser import SIMPLE, TOKEN, HiveTypeError, TypeParser, is_map_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,8 +54,8 @@ def hive_type_of(dtype: "pa.DataType") -> str:
         return f"decimal({dtype.precision},{dtype.scale})"
     if pa.types.is_list(dtype):
         return f"array<{hive_type_of(dtype.value_type)}>"
-    if pa.types.is_map(dtype) and dtype.key_type == pa.string():
-        return f"map<string,{hive_type_of(dtype.item_type)}>"
+    if pa.types.is_map(dtype) and is_map_key(dtype.key_type):
+        return f"map<{hive_type_of(dtype.key_type)},{hive_type_of(dtype.item_type)}>"
     if pa.types.is_struct(dtype) and dtype.num_fields:
         return f"struct<{','.join(f'{_field_name(f.name)}:{hive_type_of(f.type)}' for f in dtype)}>"
     raise HiveTypeError(str(dtype), 0, f"Hive lacks a type for Arrow's {dtype}", "")
@@ -116,7 +116,7 @@ def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
     if kinds.is_list(old) and kinds.is_list(new):
         return _holds(new.value_type, old.value_type)
     if kinds.is_map(old) and kinds.is_map(new):
-        return _holds(new.item_type, old.item_type)
+        return bool(new.key_type == old.key_type) and _holds(new.item_type, old.item_type)
     if kinds.is_struct(old) and kinds.is_struct(new):
         fields = {field.name: field.type for field in new}
         return all(field.name in fields and _holds(fields[field.name], field.type) for field in old)

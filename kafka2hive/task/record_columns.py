@@ -15,6 +15,7 @@ from kafka2hive.decode import DecoderSpec, Source, make_decoder
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.framing.frames import GUID_HEAD, HEAD
 from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.decode.values.loose_texts import LooseTexts, takes_other_forms
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
@@ -243,9 +244,11 @@ class KeyAndHeaderColumns:
         }
 
 
-def _text_column(column: Column, zone: str, family: str, origin: str, changes: Changes) -> TextColumn:
+def _text_column(
+    column: Column, zone: str, family: str, origin: str, changes: Changes
+) -> TextColumn | LooseTexts:
     """Return the reader of a column from strings; a reason's code begins with `family`, its text names `origin`."""
-    return TextColumn(
+    texts = TextColumn(
         column=column.name,
         dtype=parse_hive_type(column.type),
         zone=zone,
@@ -255,6 +258,9 @@ def _text_column(column: Column, zone: str, family: str, origin: str, changes: C
         changes=changes,
         label=f"{column.name} ({origin})",
     )
+    if not takes_other_forms(column.leeway):
+        return texts
+    return LooseTexts(texts, zone, column.unit, column.leeway, changes=changes)
 
 
 def _as_key_reason(reason: Reason) -> Reason:

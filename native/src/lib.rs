@@ -15,8 +15,10 @@ pub mod bytes;
 pub mod canonical;
 pub mod columns;
 pub mod context;
+pub mod crc32c;
 pub mod cursor;
 pub mod decoder;
+pub mod elements;
 pub mod fetch;
 #[cfg(feature = "python")]
 mod imported;

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 use crate::array::{Array, Buffer};
 use crate::columns::Column;
 use crate::rows::Batches;
-use crate::{arrow, avro, decoder, fetch, guarded, imported, marks, messages, plan, protobuf, written, Panicked};
+use crate::{arrow, avro, decoder, elements, fetch, guarded, imported, marks, messages, plan, protobuf, written, Panicked};
 
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
@@ -150,6 +150,23 @@ fn may_hold_schema<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyByt
     Ok(PyBytes::new(values.py(), &marks))
 }
 
+/// Splits an Arrow array of messages that are arrays of JSON objects (elements.rs).
+///
+/// Returns the capsules of the elements' texts (binary), and of each message's number of elements (int64, -1: in doubt).
+#[pyfunction]
+fn split_arrays<'py>(values: &Bound<'py, PyAny>, most: usize) -> PyResult<Capsules<'py>> {
+    let (texts, counts) =
+        arrow::with_messages(values, |offsets, data| guarded(&mut Some(()), |()| elements::split(offsets, data, most)))??;
+    let counts = Array::new(counts.len(), &[], vec![Buffer::of(counts)], vec![]);
+    Ok((arrow::capsule(texts, values.py())?, arrow::capsule(counts, values.py())?))
+}
+
+/// Returns the checksum CRC-32C of some bytes.
+#[pyfunction]
+fn crc32c(octets: &[u8]) -> u32 {
+    crate::crc32c::crc32c(octets)
+}
+
 /// Encodes rows of a record batch as Avro (avro/rows.rs), from row `start` until there are `enough` bytes.
 ///
 /// Returns how many rows, and their bytes.
@@ -173,6 +190,8 @@ fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
     module.add_function(wrap_pyfunction!(avro_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(crc32c, module)?)?;
+    module.add_function(wrap_pyfunction!(split_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(may_hold_schema, module)?)?;
     module.add_function(wrap_pyfunction!(json_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(avro_decoder, module)?)?;

@@ -20,13 +20,10 @@ COMPRESSED: dict[str, tuple[str, ...]] = {
         "325c7b226964223a20372c20226e616d65223a20225a6fc3ab205e050004227d",
         "82534e4150505900000000010000000100000020325c7b226964223a20372c20226e616d65223a20225a6fc3ab"
         "205e050004227d",
+        "ff060000734e6150705900240000bf591a66325c7b226964223a20372c20226e616d65223a20225a6fc3ab205e050004227d",
     ),
 }
 """TEXT in each compression, in hexadecimal; the two of zstd are a stream's and one with the length of its content."""
-SNAPPY_FRAMES = (
-    "ff060000734e6150705900240000bf591a66325c7b226964223a20372c20226e616d65223a20225a6fc3ab205e050004227d"
-)
-
 ENCODED: dict[str, dict[str, str]] = {
     "utf-16": {
         "café": "feff00630061006600e9",

@@ -68,7 +68,9 @@ Records.values_and_timestamps ($self)
 Times (forms)
 Times.read ($self, texts)
 avro_rows (batch, start, enough)
+crc32c (octets)
 may_hold_schema (values)
+split_arrays (values, most)
 values_and_times (list, value, time, bytes)
 """
 """What the library offers, and the number of that interface: change both together, in Rust and in Python too."""

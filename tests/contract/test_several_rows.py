@@ -8,14 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.compiled import NativeArrays
+from kafka2hive.decode.json import array_split
 from kafka2hive.decode.rows import decoder as bounds
-from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.decode.rows.decoder import MOST_ROWS, SeveralRowsDecoder
 from kafka2hive.decode.rows.json import exact_elements, split_arrays, split_lines
 from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plugins import Decoded, Decoder, Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.rows_reference import Judge
+from tests.fuzz.mutate import damaged
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.outcomes import outcomes_of
 from tests.harness.reasons import texts_of
 
@@ -77,6 +82,8 @@ CASES: list[tuple[str, str, bytes, int | str]] = [
 
 
 def decoder(way: str, kind: str, schema: pa.Schema = SCHEMA) -> SeveralRowsDecoder:
+    if (kind, way) == ("array", "compiled"):
+        return SeveralRowsDecoder(WAYS[way](schema, "UTC"), array_split())
     return SeveralRowsDecoder(WAYS[way](schema, "UTC"), SPLITS[kind])
 
 
@@ -117,6 +124,21 @@ def test_the_fast_way_takes_apart_what_is_plainly_right() -> None:
 
     split_arrays(pa.array([*plain, b" []"], pa.binary()), slow)
     assert asked == [b" []"]
+
+
+@needs_compiled
+def test_the_library_takes_apart_what_is_right_and_its_doubt_changes_no_reason() -> None:
+    cases = [message for _, kind, message, _ in CASES if kind == "array"]
+    draw = random.Random(7)
+    damage = [damaged(draw, draw.choice(cases), cases) for _ in range(2_000)]
+    values = pa.array([*cases, *damage], pa.binary())
+    texts, counts, certain = NativeArrays(LIBRARY, MOST_ROWS).split(values)
+    assert certain[: len(cases)].sum() >= sum(
+        type(outcome) is int for _, kind, _, outcome in CASES if kind == "array"
+    )
+    assert len(texts) == counts.sum() and not counts[~certain].any()
+    compiled, without = decoder("compiled", "array"), decoder("exact", "array")
+    assert outcomes_of(compiled, values.to_pylist()) == outcomes_of(without, values.to_pylist())
 
 
 def test_the_reason_says_which_row_of_the_message_is_bad() -> None:

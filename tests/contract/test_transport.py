@@ -13,9 +13,14 @@ from kafka2hive.config.keys.source import Compression, Encoding
 from kafka2hive.decode.transport import compression as compressing
 from kafka2hive.decode.transport import contents as pieces
 from kafka2hive.decode.transport.contents import Transport
-from tests.contract.java_values import COMPRESSED, ENCODED, SNAPPY_FRAMES, TEXT
+from kafka2hive.decode.transport.crc32c import crc32c, crc32c_in_python
+from tests.contract.java_values import COMPRESSED, ENCODED, TEXT
 
 ALL: list[Any] = [(name, bytes.fromhex(text)) for name, texts in COMPRESSED.items() for text in texts]
+
+
+STREAM = b"\xff\6\0\0sNaPpY"
+"""The beginning of snappy's framing format."""
 
 
 def outcome(transport: Transport, value: bytes) -> Any:
@@ -48,7 +53,8 @@ def test_a_compressed_value_is_its_content(compression: Compression, value: byte
 
 @pytest.mark.parametrize(("compression", "value"), ALL)
 def test_a_truncated_value_is_refused_wherever_it_ends(compression: Compression, value: bytes) -> None:
-    whole = {16} if value.startswith(b"\x82SNAPPY") else set()  # a stream of Java's without blocks is empty
+    # streams of snappy without blocks are empty
+    whole = {16} if value.startswith(b"\x82SNAPPY") else {10} if value.startswith(STREAM) else set()
     for end in range(len(value)):
         found = outcome(Transport(compression), value[:end])
         if end in whole:
@@ -82,12 +88,73 @@ def test_a_value_that_is_not_compressed_is_refused(compression: Compression, val
     assert isinstance(found, str) and found.startswith("compression."), found
 
 
-def test_snappy_tells_its_forms_apart_and_names_the_one_that_it_does_not_read() -> None:
-    assert "framing format" in outcome(Transport("snappy"), bytes.fromhex(SNAPPY_FRAMES))
-    for magic in (b"\x82SNAPPY\x00", b"\xff\x06\x00\x00sNaPpY"):  # neither can begin a raw block
+def test_snappy_tells_its_forms_apart() -> None:
+    for magic in (b"\x82SNAPPY\x00", STREAM):  # neither can begin a raw block
         for more in (bytes(20_000), b"\xff" * 20_000):
             with pytest.raises(OSError):
                 pa.decompress(magic + more, 10_626 if magic[0] == 0x82 else 895, "snappy")
+
+
+def chunk(kind: int, content: bytes, is_right: bool = True) -> bytes:
+    """Return a chunk of snappy's framing format."""
+    total = crc32c_in_python(content if is_right else content + b"x")
+    total = ((total >> 15 | total << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    body = compressed("snappy", content) if kind == 0 else content
+    return bytes([kind]) + (len(body) + 4).to_bytes(3, "little") + total.to_bytes(4, "little") + body
+
+
+def test_snappy_s_framing_format_has_chunks_of_several_types() -> None:
+    padding, skippable = b"\xfe\3\0\0abc", b"\x80\1\0\0x"
+    whole = STREAM + chunk(0, TEXT) + padding + chunk(1, b"plain") + skippable + STREAM + chunk(0, b"")
+    assert outcome(Transport("snappy"), whole) == TEXT + b"plain"
+    assert outcome(Transport("snappy"), STREAM) == b""
+    most = bytes(65_536)
+    assert outcome(Transport("snappy"), STREAM + chunk(0, most) + chunk(1, most)) == 2 * most
+    for bad, why in (
+        (chunk(0, TEXT, is_right=False), "the checksum of a chunk differs"),
+        (chunk(1, TEXT, is_right=False), "the checksum of a chunk differs"),
+        (chunk(0, most + b"x"), "a chunk has more than 65536 bytes"),
+        (chunk(1, most + b"x"), "a chunk has more than 65536 bytes"),
+        (b"\x7f\0\0\0", "a chunk of the unknown type 127"),
+        (b"\xff\6\0\0sNaPpX", "a stream begins with other bytes"),
+        (b"\0\3\0\0abc", "too short for its checksum"),
+        (b"\0\5\0\0abcd\xff", "length of its content cannot be read"),
+        (chunk(0, TEXT)[:-1], "it is truncated"),
+    ):
+        assert why in outcome(Transport("snappy"), STREAM + chunk(1, b"a") + bad), why
+
+
+def test_chunks_of_snappy_have_no_more_content_than_a_value_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressing, "LARGEST_CONTENT", 200_000)
+    value = STREAM + 3 * chunk(0, bytes(65_536))
+    assert outcome(Transport("snappy"), value) == bytes(3 * 65_536)
+    assert "compression.oversized" in outcome(Transport("snappy"), value + chunk(0, bytes(4_000)))
+
+
+def test_checksums_are_those_of_rfc_3720_with_and_without_the_library() -> None:
+    for octets, total in (
+        (bytes(32), 0x8A9136AA),
+        (bytes(range(32)), 0x46DD794E),
+        (b"123456789", 0xE3069283),
+    ):
+        assert crc32c(octets) == crc32c_in_python(octets) == total
+    for size in range(40):
+        assert crc32c(TEXT[:size]) == crc32c_in_python(TEXT[:size])
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 65_791, 65_792, 300_000])
+@pytest.mark.parametrize("level", [1, 19])
+def test_a_frame_of_zstd_with_its_size_is_read_at_once(size: int, level: int) -> None:
+    content = (TEXT * (1 + size // len(TEXT)))[:size]
+    value = bytes(pa.Codec("zstd", level).compress(content, asbytes=True))
+    assert compressing.zstd_size(value) == size
+    assert outcome(Transport("zstd"), value) == content
+    assert outcome(Transport("zstd"), value + value) == content + content
+    assert "compression.damaged" in outcome(Transport("zstd"), value + b"x")
+    assert "compression.damaged" in outcome(Transport("zstd"), value[:-1])
+    skippable = b"\x50\x2a\x4d\x18\3\0\0\0abc"
+    assert outcome(Transport("zstd"), skippable + value) == content
+    assert outcome(Transport("zstd"), value + skippable) == content
 
 
 @pytest.mark.parametrize("compression", sorted(COMPRESSED))

@@ -239,7 +239,7 @@ RECORDS_THAT_SAY_WHAT_THEY_ARE = (
         OWN_FORMS_TEST,
         (
             "the decimal comma of CSV is left out",
-            ('pc.replace_substring(plain, self._marks.decimal, ".")', "plain"),
+            ('pc.replace_substring(plain, marks.decimal, ".")', "plain"),
         ),
     ),
     *mistakes(

@@ -141,14 +141,15 @@ class ColumnKeys:
     quoted: Annotated[
         Quoted,
         Key(
-            "For a number, a boolean or a column with `unit` in JSON: whether the value [may be in quotes](decoding.md#leeway).",
+            "For a number, a boolean or a column with `unit`: whether the value [may be in quotes](decoding.md#leeway), or a "
+            "string of Avro and Protobuf.",
             more="Such values are counted.",
         ),
     ] = "refuse"
     empty: Annotated[
         Empty | None,
         Key(
-            "For a column of another type than strings in JSON, what an empty string [becomes](decoding.md#leeway). "
+            "For a column of another type than strings, what an empty string [becomes](decoding.md#leeway). "
             "`refuse`: a dead letter; `null`: NULL.",
             more="Such values are counted.",
         ),
@@ -164,7 +165,7 @@ class ColumnKeys:
     booleans: Annotated[
         Literal["refuse", "words"] | BooleanWords,
         Key(
-            "For a `boolean` in JSON and CSV: [words](decoding.md#other-forms) for true and false. "
+            "For a `boolean`: [words](decoding.md#other-forms) for true and false. "
             "`words`: a fixed list; `{true: [..], false: [..]}`: your own.",
             more="Such values are counted.",
             written="`refuse`, `words`, or words",
@@ -174,7 +175,7 @@ class ColumnKeys:
     numbers: Annotated[
         NumberMarks | None,
         Key(
-            "For a number in JSON and CSV: the [marks](decoding.md#other-forms) `thousands` and `decimal` of "
+            "For a number: the [marks](decoding.md#other-forms) `thousands` and `decimal` of "
             "numbers in strings, such as `1.234,56`.",
             more="Such values are counted.",
             written="marks",

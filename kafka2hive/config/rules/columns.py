@@ -114,7 +114,7 @@ def _check_whole(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
         check.add(
             (*path, "from"), "$ is not used with change logs, whose columns come from the row in the envelope"
         )
-    elif column.leeway.json == "refuse":
+    elif column.leeway.json == "refuse" and check.table.format != "avro":
         check.add((*path, "from"), "$ is the whole value, which only a string with json: text takes")
 
 
@@ -263,7 +263,9 @@ def _check_key(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
         check.add(
             (*path, "key"), "without key_format, the column holds the whole key: write $, or set key_format"
         )
-    elif not is_raw and column.is_whole and column.leeway.json == "refuse":
+    elif (
+        not is_raw and column.is_whole and column.leeway.json == "refuse" and check.table.key_format != "avro"
+    ):
         check.add(
             (*path, "key"),
             "$ names the whole key, which needs key_format raw, or a string with json: text:"

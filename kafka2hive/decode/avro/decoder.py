@@ -1,7 +1,7 @@
 """Format `avro`: decode messages that were written with any number of schemas."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -12,8 +12,10 @@ from kafka2hive.decode.avro.resolve import resolve
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head
+from kafka2hive.decode.framing.other_types import EpochForm, TimeNumbers
 from kafka2hive.decode.schema_decoder import SchemaDecoder
 from kafka2hive.decode.schemas.avro import AvroSchema, parse
+from kafka2hive.decode.values.epochs import UNIT_OF
 from kafka2hive.model.writer_schema import AVRO, SchemaId, WriterSchema
 from kafka2hive.plugins import Reason
 
@@ -40,6 +42,9 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
     def _finer_times(self, plan: AvroPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
 
+    def _time_numbers(self, plan: AvroPlan) -> Mapping[int, TimeNumbers]:
+        return time_numbers(plan)
+
     def _library_decoder(self, types: list[object], words: object, head: int) -> Any:
         return self._library.AvroDecoder(types, words, head, self._zone == "UTC")
 
@@ -52,15 +57,25 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
 
 
 make = AvroDecoder.make
+Form = TypeVar("Form")
 
 
 def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
     """Return the numbers of the columns that only nanosecond times of one form fill, each with this form."""
-    forms: dict[int, set[TimeForm | None]] = {}
+    return _only_forms(avro_plan, _finer_form)
+
+
+def time_numbers(avro_plan: AvroPlan) -> dict[int, TimeNumbers]:
+    """Return the numbers of the columns that only times of one form fill, each with this form."""
+    return _only_forms(avro_plan, _epoch_form)
+
+
+def _only_forms(avro_plan: AvroPlan, form_of: Callable[[plan.Value], Form | None]) -> dict[int, Form]:
+    forms: dict[int, set[Form | None]] = {}
     for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):
             if not isinstance(branch, plan.Null | plan.Unfit):
-                forms.setdefault(number, set()).add(_form(branch))
+                forms.setdefault(number, set()).add(form_of(branch))
     only_forms = {number: of_column.pop() for number, of_column in forms.items() if len(of_column) == 1}
     return {number: form for number, form in only_forms.items() if form is not None}
 
@@ -78,7 +93,16 @@ def _columns(node: plan.Node) -> Iterator[tuple[int, plan.Value]]:
                 yield from _columns(branch)
 
 
-def _form(value: plan.Value) -> TimeForm | None:
+def _finer_form(value: plan.Value) -> TimeForm | None:
     if not isinstance(value, plan.AvroMoment) or value.divisor == 1:
         return None
     return TimeForm.INSTANT if value.instant else TimeForm.WALL_CLOCK
+
+
+def _epoch_form(value: plan.Value) -> TimeNumbers | None:
+    match value:
+        case plan.AvroDay():
+            return EpochForm("d", is_instant=False)
+        case plan.AvroMoment(_, factor, divisor, instant):
+            return EpochForm(UNIT_OF[factor, divisor], instant)
+    return None

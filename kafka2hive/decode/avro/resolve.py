@@ -132,6 +132,8 @@ def resolve(
     resolver = _AvroResolver(schema, columns, sources, spelling)
     tree = source_tree(sources, spelling)
     try:
+        if tree.columns and not tree.inner and not _has_record(schema):
+            return plan.AvroPlan(resolver.only_value(tree), tuple(resolver.shapes), tuple(resolver.forms))
         root = resolver.node(schema.root, tree, ())
         whole = tuple((number, resolver.column(number, schema.root)) for number in tree.columns)
     except RecursionError as error:
@@ -142,6 +144,13 @@ def resolve(
         null_message = plan.Unfit("the message is null, not a record")
         root = plan.Fork(tuple(null_message if isinstance(b, plan.Null) else b for b in root.branches))
     return plan.AvroPlan(root, tuple(resolver.shapes), tuple(resolver.forms), whole)
+
+
+def _has_record(schema: AvroSchema) -> bool:
+    """Return whether messages are records, or some of them."""
+    root = schema.definition(schema.root)
+    branches = root.branches if isinstance(root, Union) else (root,)
+    return any(isinstance(schema.definition(branch), Record) for branch in branches)
 
 
 class _AvroResolver:
@@ -190,6 +199,11 @@ class _AvroResolver:
             return plan.Fork(tuple(branches))
         where = path_text(path) if path else "the message"
         raise SchemaUnresolvable(f"{where}: {text_of(definition)} is not a record")
+
+    def only_value(self, wanted: SourceTree) -> plan.Node:
+        """Return the plan of messages that are no records: each has the bytes of a record with one field."""
+        field = AvroField("", self._schema.root)
+        return plan.AvroLevel((self._target(field, SourceTree(wanted.columns), ()),))
 
     def _target(self, field: AvroField, wanted: SourceTree, path: tuple[str, ...]) -> plan.Target:
         columns = [(number, self.column(number, field.type)) for number in wanted.columns]

@@ -89,7 +89,8 @@ class FinerTimes:
     def _times(self, column: pa.Array, form: TimeForm, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
         """Return the times, the mask of those out of range, and the mask of those that lost a fraction of a microsecond."""
         if form is TimeForm.STAMP:
-            return self._stamps(column)
+            times, no_time, beyond, finer = of_stamps(column, self._zone)
+            return times, no_time | beyond, finer
         if form is TimeForm.DAYS:
             return (*of_epoch_numbers(column, dtype, "d", self._zone), np.zeros(len(column), np.bool_))
         finer = finer_than_micros(column, "ns")
@@ -100,17 +101,20 @@ class FinerTimes:
         walls = pa.array(values // 1_000, pa.int64(), mask=nulls).cast(NAIVE)
         return walls, np.zeros(len(column), np.bool_), finer  # no bigint of nanoseconds is out of range
 
-    def _stamps(self, column: pa.StructArray) -> tuple[pa.Array, Mask, Mask]:
-        is_valid = mask_of(column.is_valid())
-        seconds, nanos = (
-            np.where(
-                is_valid, pc.fill_null(pc.struct_field(column, name), 0).to_numpy(zero_copy_only=False), 0
-            )
-            for name in ("seconds", "nanos")
-        )
-        bad = (nanos < 0) | (nanos >= 10**9)
-        bad |= (seconds < (EARLIEST - DAY) // 10**6) | (seconds > (LATEST + DAY) // 10**6)
-        micros = np.where(bad, 0, seconds) * 10**6 + np.where(bad, 0, nanos) // 1_000
-        numbers = pa.array(micros, pa.int64(), mask=~is_valid)
-        times, beyond = of_epoch_numbers(numbers, NAIVE, "us", self._zone)
-        return times, bad | beyond, nanos % 1_000 != 0
+
+def of_stamps(column: pa.StructArray, zone: str) -> tuple[pa.Array, Mask, Mask, Mask]:
+    """Return the times of a google.protobuf.Timestamp, and three masks.
+
+    They are of values whose nanoseconds are none of a second, those out of range, and those finer than a microsecond.
+    """
+    is_valid = mask_of(column.is_valid())
+    seconds, nanos = (
+        np.where(is_valid, pc.fill_null(pc.struct_field(column, name), 0).to_numpy(zero_copy_only=False), 0)
+        for name in ("seconds", "nanos")
+    )
+    no_time = (nanos < 0) | (nanos >= 10**9)
+    far = (seconds < (EARLIEST - DAY) // 10**6) | (seconds > (LATEST + DAY) // 10**6)
+    micros = np.where(no_time | far, 0, seconds) * 10**6 + np.where(no_time | far, 0, nanos) // 1_000
+    numbers = pa.array(micros, pa.int64(), mask=~is_valid)
+    times, beyond = of_epoch_numbers(numbers, NAIVE, "us", zone)
+    return times, no_time, far | beyond, nanos % 1_000 != 0

@@ -1,6 +1,6 @@
 """Format `protobuf`: decode messages of any number of schemas and message types."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -8,6 +8,7 @@ import pyarrow as pa
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head, indexed_heads, long_id_hint
+from kafka2hive.decode.framing.other_types import EpochForm, Stamps, TimeNumbers
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.exact import ProtobufExactDecoder
 from kafka2hive.decode.protobuf.plan import ProtobufPlan
@@ -15,7 +16,7 @@ from kafka2hive.decode.protobuf.resolve import resolve
 from kafka2hive.decode.schema_decoder import SchemaDecoder
 from kafka2hive.decode.schemas.protobuf import ProtobufSchema, parse
 from kafka2hive.decode.values.batch import Places
-from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.decode.values.epochs import UNIT_OF, UNITS
 from kafka2hive.model.writer_schema import PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.plugins import Reason
 
@@ -80,6 +81,9 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
     def _finer_times(self, plan: ProtobufPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
 
+    def _time_numbers(self, plan: ProtobufPlan) -> Mapping[int, TimeNumbers]:
+        return time_numbers(plan)
+
     def _library_decoder(self, types: list[object], words: object, head: int) -> Any:
         return self._library.ProtobufDecoder(types, words, head, self._zone == "UTC")
 
@@ -104,6 +108,12 @@ def finer_times(protobuf_plan: ProtobufPlan) -> dict[int, TimeForm]:
     return {number: form for number, form in forms.items() if form is not None}
 
 
+def time_numbers(protobuf_plan: ProtobufPlan) -> dict[int, TimeNumbers]:
+    """Return the numbers of the columns whose values are times, each with their form."""
+    forms = {number: _epoch_form(value) for number, value in _columns(protobuf_plan.root)}
+    return {number: form for number, form in forms.items() if form is not None}
+
+
 def _columns(level: plan.ProtobufLevel) -> Iterator[tuple[int, plan.Value | plan.Entry]]:
     for slot in level.slots:
         yield from slot.columns
@@ -121,4 +131,15 @@ def _form(value: plan.Value | plan.Entry) -> TimeForm | None:
             return TimeForm.DAYS
         case plan.Wrapped(inner):
             return _form(inner)
+    return None
+
+
+def _epoch_form(value: plan.Value | plan.Entry) -> TimeNumbers | None:
+    match value:
+        case plan.Stamp():
+            return Stamps()
+        case plan.ProtobufMoment(_, factor, divisor):
+            return EpochForm(UNIT_OF[factor, divisor], is_instant=True)
+        case plan.Wrapped(inner):
+            return _epoch_form(inner)
     return None

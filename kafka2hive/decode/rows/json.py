@@ -34,32 +34,46 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 _JSON = json.JSONDecoder()
 
 Exact = Callable[[bytes], list[bytes] | Reason]
+SplitCertain = Callable[[pa.BinaryArray], tuple[pa.BinaryArray, Places, Mask]]
+"""Returns the elements of messages that are certainly right, each message's count (0 for others), and the mask of the former."""
 
 
-def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements:
+def split_arrays(
+    values: pa.BinaryArray, exact: Exact | None = None, compiled: SplitCertain | None = None
+) -> Elements:
     """Split arrays into elements. `exact` splits a single message, by default `exact_elements`.
 
-    Refuses with `json.empty`, `json.utf8`, `json.depth`, `json.syntax`, `json.array` and `rows.many`.
+    `compiled`: splits first what it is certain of. Refuses with `json.empty`, `json.utf8`, `json.depth`, `json.syntax`,
+    `json.array` and `rows.many`.
     """
-    parts, counts, certain = _split_certain(values)
+    texts, counts, certain = (compiled or _split_certain)(values)
     if certain.all():
-        return Elements(parts, counts, {})
-    refusals: dict[int, Reason] = {}
-    pieces: list[pa.Array] = []
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    done = 0
+        return Elements(texts, counts, {})
     doubtful = np.flatnonzero(~certain)
-    for place, message in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
-        pieces.append(parts.slice(done, int(ends[place]) - done))
-        done = int(ends[place])
-        outcome = (exact or exact_elements)(message)
+    messages = values.take(pa.array(doubtful))
+    rest = (
+        split_arrays(messages, exact) if compiled is not None else _exactly(messages, exact or exact_elements)
+    )
+    message = np.concatenate([np.repeat(np.arange(len(values)), counts), np.repeat(doubtful, rest.counts)])
+    counts[doubtful] = rest.counts
+    order = pa.array(np.argsort(message, kind="stable"))
+    refusals = {int(doubtful[place]): reason for place, reason in rest.refusals.items()}
+    return Elements(pa.concat_arrays([texts, rest.texts]).take(order), counts, refusals)
+
+
+def _exactly(values: pa.BinaryArray, exact: Exact) -> Elements:
+    """Split messages one by one."""
+    refusals: dict[int, Reason] = {}
+    texts: list[bytes] = []
+    counts = np.zeros(len(values), np.int64)
+    for place, message in enumerate(values.to_pylist()):
+        outcome = exact(message)
         if isinstance(outcome, Reason):
             refusals[place] = outcome
         else:
             counts[place] = len(outcome)
-            pieces.append(pa.array(outcome, pa.binary()))
-    pieces.append(parts.slice(done))
-    return Elements(pa.concat_arrays(pieces), counts, refusals)
+            texts += outcome
+    return Elements(pa.array(texts, pa.binary()), counts, refusals)
 
 
 def exact_elements(message: bytes) -> list[bytes] | Reason:
@@ -92,7 +106,7 @@ def exact_elements(message: bytes) -> list[bytes] | Reason:
 
 
 def _split_certain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask]:
-    """Return the elements of the messages that are certainly right, each message's count (0 for others), and their mask."""
+    """Split as a SplitCertain does, with NumPy."""
     messages = message_bytes(values)
     raw, bounds = messages.raw, messages.offsets.astype(np.int64)
     at = np.flatnonzero(_STRUCTURE[raw])  # the marks: quotes, escapes, commas and brackets

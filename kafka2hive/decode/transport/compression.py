@@ -6,10 +6,12 @@ or if its content has more than LARGEST_CONTENT bytes. No function holds much mo
 
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pyarrow as pa
 
 from kafka2hive.config.keys.source import Compression
+from kafka2hive.decode.transport.crc32c import crc32c
 from kafka2hive.plugins import Reason
 
 LARGEST_CONTENT = 64 * 1024 * 1024
@@ -18,6 +20,12 @@ DAMAGED, OVERSIZED = "compression.damaged", "compression.oversized"
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD = 16
 _SNAPPY_FRAMES = b"\xff\x06\x00\x00sNaPpY"
+_FRAME_HEAD, _FRAME_SUM, _FRAME_CONTENT = 4, 4, 65_536
+"""Of a chunk of snappy's framing format: the bytes of its type and length, those of its checksum, and its longest content."""
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_CODEC = pa.Codec("zstd")
+_ZSTD_SIZES = ((0, 0), (2, 256), (4, 0), (8, 0))
+"""By a frame's flag: the bytes of the content's size, and what is added to it."""
 _WINDOW_BITS = {"gzip": 31, "zlib": 15, "deflate": -15}
 """The parameter by which zlib reads a form: RFC 1952, 1950 and 1951."""
 _FIRST_READ = 64 * 1024
@@ -39,7 +47,9 @@ def decompressor(compression: Compression) -> Decompress | None:
             return None
         case "gzip" | "zlib" | "deflate":
             return lambda value: inflate(value, compression)
-        case "zstd" | "lz4":
+        case "zstd":
+            return _zstd
+        case "lz4":
             return lambda value: _of_arrow(value, compression)
         case "snappy":
             return _snappy
@@ -80,6 +90,28 @@ def _fault(error: zlib.error) -> str:
     return str(error).rpartition(": ")[2]
 
 
+def _zstd(value: bytes) -> bytes:
+    """Decompress frames of zstd: at once if there is one frame whose head has the content's size, otherwise as a stream.
+
+    zstd compares the sizes, so that a content of another size, or of several frames, fails at once and is read as a stream.
+    """
+    if 0 < (size := zstd_size(value)) <= LARGEST_CONTENT:
+        with suppress(OSError):
+            content: bytes = _ZSTD_CODEC.decompress(value, size, asbytes=True)
+            return content
+    return _of_arrow(value, "zstd")
+
+
+def zstd_size(value: bytes) -> int:
+    """Return the content's size by the head of a frame (RFC 8878), 0 if it has none."""
+    if len(value) < 5 or not value.startswith(_ZSTD):
+        return 0
+    flag, is_single, dictionary = value[4] >> 6, value[4] >> 5 & 1, value[4] & 3
+    begin = 6 - is_single + (0, 1, 2, 4)[dictionary]
+    octets, more = (1, 0) if is_single and not flag else _ZSTD_SIZES[flag]
+    return int.from_bytes(value[begin : begin + octets], "little") + more
+
+
 def _of_arrow(value: bytes, compression: str) -> bytes:
     """Decompress frames of zstd or lz4. Their libraries check lengths, and checksums if the frames have them."""
     if not value:
@@ -100,15 +132,13 @@ def _of_arrow(value: bytes, compression: str) -> bytes:
 
 
 def _snappy(value: bytes) -> bytes:
-    """Decompress a raw block, or the blocks of Java's SnappyOutputStream.
+    """Decompress a raw block, the blocks of Java's SnappyOutputStream, or snappy's framing format.
 
-    The two are never confused: a raw block cannot begin with the stream's magic, because its first element would copy bytes
+    They are never confused: a raw block cannot begin with the magic of the others, because its first element would copy bytes
     from before the beginning.
     """
     if value.startswith(_SNAPPY_FRAMES):
-        raise _damaged(
-            "snappy", "it has snappy's framing format (sNaPpY); raw blocks and Java's streams are read"
-        )
+        return b"".join(_framed_contents(value))
     if not value.startswith(_XERIAL):
         return _block(value, LARGEST_CONTENT)
     contents: list[bytes] = []
@@ -130,6 +160,48 @@ def _xerial_blocks(value: bytes) -> Iterator[bytes]:
         if begin > len(value) or at > len(value):
             raise _damaged("snappy", "it is truncated")
         yield value[begin:at]
+
+
+def _framed_contents(value: bytes) -> Iterator[bytes]:
+    """Yield the contents of the chunks of snappy's framing format: each begins with its type, and its length in three bytes."""
+    size = 0
+    for at, end in _chunks(value):
+        kind, body = value[at], value[at + _FRAME_HEAD : end]
+        if kind in (0, 1):
+            content = _chunk_content(kind, body)
+            size += len(content)
+            if size > LARGEST_CONTENT:
+                raise _oversized()
+            yield content
+        elif kind == _SNAPPY_FRAMES[0] and value[at:end] != _SNAPPY_FRAMES:
+            raise _damaged("snappy", "a stream begins with other bytes than sNaPpY")
+        elif kind < 0x80:
+            raise _damaged("snappy", f"a chunk of the unknown type {kind}")
+
+
+def _chunks(value: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each chunk begins and ends."""
+    at = 0
+    while at < len(value):
+        end = at + _FRAME_HEAD + int.from_bytes(value[at + 1 : at + _FRAME_HEAD], "little")
+        if end > len(value) or at + _FRAME_HEAD > len(value):
+            raise _damaged("snappy", "it is truncated")
+        yield at, end
+        at = end
+
+
+def _chunk_content(kind: int, body: bytes) -> bytes:
+    """Return the content of a chunk: after its checksum a block (type 0), or the content itself (type 1)."""
+    if len(body) < _FRAME_SUM:
+        raise _damaged("snappy", "a chunk is too short for its checksum")
+    content = body[_FRAME_SUM:] if kind else _block(body[_FRAME_SUM:], LARGEST_CONTENT)
+    if len(content) > _FRAME_CONTENT:
+        raise _damaged("snappy", f"a chunk has more than {_FRAME_CONTENT} bytes")
+    total = crc32c(content)
+    masked = ((total >> 15 | total << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    if masked != int.from_bytes(body[:_FRAME_SUM], "little"):
+        raise _damaged("snappy", "the checksum of a chunk differs")
+    return content
 
 
 def _block(block: bytes, most: int) -> bytes:

@@ -9,6 +9,7 @@ from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
 UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """For each unit a factor and a divisor: microseconds are number * factor // divisor."""
+UNIT_OF = {ratio: unit for unit, ratio in UNITS.items()}
 UNIT_HINT = "; a column of numbers that count from 1970 needs its unit (d, s, ms, us or ns)"
 """The end of the reason against a number in a column of dates or timestamps without a unit."""
 

@@ -29,6 +29,7 @@ from kafka2hive.plugins import Reason
 
 TakeText = Callable[[str, str], Any]
 """Converts a string to a value that pyarrow.array accepts; the second argument is the column's label. Raises ValueRefusal."""
+ReadTexts = Callable[[pa.StringArray], tuple[pa.Array, dict[int, Reason]]]
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
 _BOOLEANS = {"true": True, "false": False}
@@ -73,7 +74,7 @@ class TextColumn:
             raise ValueError(f"column {label or column}: a text fills no {dtype}")
         self.dtype = dtype
         self._column = column
-        self._label = label or column
+        self.label = label or column
         self._zone = zone
         self._unit = unit
         self._family = family
@@ -118,15 +119,20 @@ class TextColumn:
         places = _doubtful(texts, fast)
         return self._exactly(texts, fast.column, places) if len(places) else (fast.column, {})
 
-    def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, Reason]]:
-        """Return as `read` the column made of bytes: a binary column takes them unchanged, any other as UTF-8."""
+    def read_bytes(
+        self, values: pa.BinaryArray, read: ReadTexts | None = None
+    ) -> tuple[pa.Array, dict[int, Reason]]:
+        """Return as `read` the column made of bytes: a binary column takes them unchanged, any other as UTF-8.
+
+        `read`: reads the strings instead of this column's own `read`.
+        """
         if self.dtype == pa.binary():
             return values, {}
         texts, bad = cast_or_null(values, pa.string())
-        column, refusals = self.read(texts)
+        column, refusals = (read or self.read)(texts)
         for place in np.flatnonzero(bad).tolist():
             refusals[place] = Reason(
-                f"{self._family}.utf8", f"column {self._label}: not valid UTF-8", self._column
+                f"{self._family}.utf8", f"column {self.label}: not valid UTF-8", self._column
             )
         return column, refusals
 
@@ -167,15 +173,19 @@ class TextColumn:
         values: list[Any] = []
         for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
             try:
-                values.append(self._take(text, self._label))
+                values.append(self._take(text, self.label))
             except ValueRefusal as refusal:
                 values.append(None)
-                reason = refusal.reason(self._column, self._label)
-                code = reason.code.removeprefix("json.")
-                is_bare = not self._has_forms and code in ("date", "timestamp") and text.isdecimal()
-                hint = UNIT_HINT if is_bare else ""
-                refusals[place] = replace(reason, code=f"{self._family}.{code}", text=reason.text + hint)
+                refusals[place] = self.reason(refusal, text)
         return _with_values(column, places, pa.array(values, self.dtype)), refusals
+
+    def reason(self, refusal: ValueRefusal, text: str) -> Reason:
+        """Return the reason against a text; the refusal names the column by its label."""
+        reason = refusal.reason(self._column, self.label)
+        code = reason.code.removeprefix("json.")
+        is_bare = not self._has_forms and code in ("date", "timestamp") and text.isdecimal()
+        hint = UNIT_HINT if is_bare else ""
+        return replace(reason, code=f"{self._family}.{code}", text=reason.text + hint)
 
 
 def _doubtful(texts: pa.StringArray, fast: KernelColumn) -> Places:

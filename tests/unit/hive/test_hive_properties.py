@@ -217,10 +217,10 @@ def test_a_partition_keeps_what_its_table_was_and_the_statement_that_ends_it_is_
 def test_columns_of_types_that_no_file_has_are_all_named() -> None:
     with pytest.raises(TableError) as refused:
         check_types(
-            "d.t", (Column("id", "int"), Column("a", "map<int,string>"), Column("b", "interval_day_time"))
+            "d.t", (Column("id", "int"), Column("a", "map<double,string>"), Column("b", "interval_day_time"))
         )
     assert refused.value.code == "hive.columns" and "`columns`" in refused.value.remedy
-    for said in ("column a is map<int,string>", "column b is interval_day_time"):
+    for said in ("column a is map<double,string>", "column b is interval_day_time"):
         assert said in refused.value.message
     assert "column id" not in refused.value.message
     check_types("d.t", spec().columns)

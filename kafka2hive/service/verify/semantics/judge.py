@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from kafka2hive.config.keys import ChangeLog, TableSettings
-from kafka2hive.config.keys.columns import RecordPart
+from kafka2hive.config.keys.columns import Column, RecordPart
 from kafka2hive.config.keys.source import change_log_of, flat_rows
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import WriterSchema
@@ -123,6 +123,7 @@ class SchemaJudge:
                     truncates=column.leeway.fraction == "truncate",
                     mask=column.mask,
                     may_be_beyond=column.leeway.beyond != "refuse",
+                    takes_others=_takes_others(column),
                 )
 
     def key(self, message: bytes) -> bytes | None:
@@ -227,6 +228,12 @@ def contradiction(expected: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 
 def _decoded(text: bytes | None) -> str | None:
     return None if text is None else text.decode()
+
+
+def _takes_others(column: Column) -> bool:
+    leeway = column.leeway
+    keys = (leeway.quoted, leeway.whole, leeway.beyond, leeway.numbers, leeway.time_pattern)
+    return keys != ("refuse", "refuse", "refuse", None, ())
 
 
 def _kind(dtype: pa.DataType) -> ColumnKind | None:

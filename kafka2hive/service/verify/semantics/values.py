@@ -50,7 +50,7 @@ class RecordValue:
 class JudgedColumn:
     """A column of the table. `paths`: where its value may be in a record, or in an image of the database's row.
 
-    `mask`: what the row has instead of the value.
+    `takes_others`: texts and floats may fill it. `mask`: what the row has instead of the value.
     """
 
     name: str
@@ -60,6 +60,7 @@ class JudgedColumn:
     unit: str | None
     truncates: bool
     may_be_beyond: bool
+    takes_others: bool = False
     mask: Mask | None = None
 
 
@@ -146,6 +147,8 @@ def expected(column: JudgedColumn, given: RecordValue, zone: ZoneInfo) -> Any:
     of_value = given.type
     if of_value is None or given.value is None or (column.kind == "string" and of_value != UUID):
         return None
+    if column.takes_others and isinstance(given.value, str | float):
+        return _of_other(column, given.value)
     if column.kind not in of_value.fills:
         return f"no {column.kind}: {of_value.name}"
     if of_value.kind == "other":
@@ -156,6 +159,15 @@ def expected(column: JudgedColumn, given: RecordValue, zone: ZoneInfo) -> Any:
         scale = of_value.size if of_value.kind == "unscaled" else 0
         return Decimal(given.value).scaleb(-scale, _EXACT)
     return given.value
+
+
+def _of_other(column: JudgedColumn, value: str | float) -> Any:
+    """Return what a text of digits, or a float that is a whole number, makes in a column of numbers; otherwise None."""
+    if column.kind not in ("integer", "decimal") or (isinstance(value, float) and not value.is_integer()):
+        return None
+    if isinstance(value, str) and not (value.isascii() and value.removeprefix("-").isdecimal()):
+        return None
+    return int(value) if column.kind == "integer" else Decimal(int(value))
 
 
 def _moment(

@@ -43,6 +43,17 @@ def test_the_bucket_of_a_tombstone_may_come_from_headers_and_key(bucket: str) ->
     assert films(lines).tombstones is Tombstones.WRITE
 
 
+def test_the_whole_value_and_the_whole_key_of_avro_fill_any_column() -> None:
+    lines = (
+        "    format: avro\n    key_format: avro\n    columns:\n      v: {type: bigint, from: $}\n"
+        "      k: {type: 'decimal(9,2)', key: $, quoted: accept}\n"
+    )
+    (table,) = load_text(HEAD + REGISTRY + FILMS + lines, "map.yaml", {}).tables
+    assert [(column.name, column.path) for column in table.columns] == [("v", ()), ("k", ())]
+    told = problems_of(HEAD + REGISTRY + FILMS + lines.replace("avro", "protobuf"))
+    assert "$ is the whole value, which only a string" in told[0] and "$ names the whole key" in told[1]
+
+
 @pytest.mark.parametrize("format", ["avro", "protobuf"])
 def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
     lines = f"    key_format: {format}\n    columns: {{n: bigint, id: {{type: bigint, key: $.id}}}}\n"
@@ -188,7 +199,6 @@ def test_forms_that_a_column_cannot_use_are_refused_in_their_line(
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("format: avro", "applies only to fields of values in json"),
         ("format: raw", "applies only to fields of values in json"),
         ("source: canal", "canal writes every value as text"),
         ("source: {debezium: {before: true}}", "must not have"),
@@ -196,6 +206,35 @@ def test_forms_that_a_column_cannot_use_are_refused_in_their_line(
 )
 def test_forms_are_for_json(table: str, message: str, form: str) -> None:
     text = f"{REGISTRY}{FILMS}    {table}\n    columns: {{a: {{type: int, {form}}}}}\n"
+    assert message in "\n".join(map(str, problems_of(text)))
+
+
+def test_forms_are_for_avro_headers_and_raw_keys_too() -> None:
+    lines = (
+        "    format: avro\n    columns:\n      a: {type: 'decimal(9,2)', quoted: accept, empty: null}\n"
+        "      b: {type: bigint, whole: accept, non_finite: null}\n      c: {type: timestamp, beyond: clamp, empty: null}\n"
+        "      d: {type: boolean, header: d, booleans: words, empty: null}\n"
+        "      e: {type: 'decimal(9,2)', key: $, numbers: {decimal: ','}}\n      f: {type: date, header: f, beyond: null}\n"
+    )
+    (table,) = load_text(HEAD + REGISTRY + FILMS + lines, "map.yaml", {}).tables
+    a, b, c, d, e, f = (column.leeway for column in table.columns)
+    assert (a.quoted, a.empty, b.whole, b.non_finite) == ("accept", "null", "accept", "null")
+    assert (c.beyond, d.booleans, e.numbers, f.beyond) == ("clamp", PLAIN_WORDS, NumberMarks("", ","), "null")
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("{type: bigint, empty: null}", "no string fills the column: allow it with quoted, numbers"),
+        ("{type: timestamp, unit: ms, beyond: null, empty: null}", "no string fills the column"),
+        ("{type: binary, empty: null}", "a binary of avro and protobuf takes bytes and strings unchanged"),
+        ("{type: bigint, non_finite: null}", "no float fills the column: allow it with whole: accept"),
+        ("{type: double, non_finite: keep}", "NaN and infinities are values of avro and protobuf"),
+        ("{type: bigint, non_finite: keep, whole: accept}", "is used only with a double or a float"),
+    ],
+)
+def test_keys_without_an_effect_on_a_schema_s_values_are_refused(column: str, message: str) -> None:
+    text = f"{REGISTRY}{FILMS}    format: avro\n    columns: {{a: {column}}}\n"
     assert message in "\n".join(map(str, problems_of(text)))
 
 
@@ -235,7 +274,14 @@ def test_decimals_of_debezium_have_no_marks() -> None:
         ("columns: {a: {type: string, empty: null}}", "empty: is used only with a number, boolean, date,"),
         ("columns: {a: {type: 'array<int>', empty: null}}", "is used only with a number, boolean, date,"),
         ("format: csv\n    columns: {a: {type: int, empty: null}}", "applies only to fields of values"),
-        ("format: avro\n    columns: {a: {type: int, quoted: accept}}", "applies only to fields of values"),
+        (
+            "columns: {a: {type: int, header: h, quoted: accept}, b: int}",
+            "applies only to fields of values",
+        ),
+        (
+            "columns: {a: {type: binary, header: h, empty: null}, b: int}",
+            "a binary takes the bytes of a header or a raw key unchanged",
+        ),
         ("source: canal\n    columns: {a: {type: int, quoted: accept}}", "canal writes every value as text"),
         ("columns: {a: {type: varchar(9), json: text}}", "is used only with a string; a is varchar(9)"),
         (

@@ -33,6 +33,8 @@ from tests.contract.semantic_cases import (
     avro_becomes,
     expected_in,
 )
+from tests.contract.test_avro_against_fastavro import encoded
+from tests.contract.test_other_types import AVRO_CASES, Case
 from tests.harness.outcomes import row_outcomes
 from tests.harness.task_files import table_settings
 
@@ -365,3 +367,19 @@ def test_only_tables_whose_rows_are_records_are_judged() -> None:
     assert SchemaJudge(table("avro", "bigint", None, source="maxwell"), MICROS.get).columns == ()
     assert SchemaJudge(table("avro", "array<bigint>", None), MICROS.get).columns == ()
     assert parse_hive_type("bigint") == SchemaJudge(table("avro", "bigint", None), MICROS.get).columns[0].type
+
+
+@pytest.mark.parametrize("case", AVRO_CASES, ids=lambda case: case.name)
+def test_values_of_another_type_are_not_contradicted_and_wrong_whole_numbers_are(case: Case) -> None:
+    schema = avro_ways.record(b="long", a=case.writer)
+    column = Column("a", case.type, (), case.unit, leeway=case.leeway)
+    settings = replace(table("avro", case.type, None, case.zone), columns=(column,))
+    judge = SchemaJudge(settings, avro_ways.written(schema))
+    for value, wanted in case.values:
+        (message,) = encoded(schema, [{"a": value, "b": 1}])
+        expected = judge.expected(message)
+        if expected is None or (isinstance(wanted, str) and wanted.startswith(".")):
+            continue
+        assert contradiction(expected, {"a": wanted}) == ""
+        if isinstance(value, float) and isinstance(wanted, int):
+            assert contradiction(expected, {"a": wanted + 1})
