@@ -43,6 +43,7 @@ DEFAULT_DATABASE = "kafka2hive"
 NOT_SECRET = frozenset({"bootstrap.servers", "group.id", "client.id", "client.rack"})
 
 _METASTORE_PORT = 9083
+_ZOOKEEPER_PORT = 2181
 
 
 def storage_options(storage: StorageOptions) -> StorageOptions:
@@ -152,7 +153,8 @@ def _server(hive: HiveKeys, login: KerberosOptions | None, user: str) -> HiveOpt
         return None
     options, auth = parts.options, parts.auth
     has_http = options.get("transport") == "http"
-    first, *others = parts.addresses(10001 if has_http else 10000)
+    port = _ZOOKEEPER_PORT if parts.namespace is not None else 10001 if has_http else 10000
+    first, *others = parts.addresses(port)
     return HiveOptions(
         host=first[0],
         port=first[1],
@@ -167,6 +169,7 @@ def _server(hive: HiveKeys, login: KerberosOptions | None, user: str) -> HiveOpt
         kerberos=login if auth == "KERBEROS" else None,
         http_path=options.get("http_path", "cliservice") if has_http else None,
         further_hosts=tuple(others),
+        namespace=parts.namespace,
     )
 
 

@@ -43,6 +43,8 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
         hive_tls(hive.ca_file)
     if hive and hive.metastore is not None and find_spec("pymetastore") is None:
         raise metastore_package_missing()
+    if hive and hive.server is not None and hive.server.namespace is not None and find_spec("kazoo") is None:
+        raise kazoo_package_missing()
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
         raise gssapi_missing()
     if library is None and any(FILE_FORMATS[rule.writer.format].needs_library for rule in service_map.tables):
@@ -65,10 +67,19 @@ def _logins(service_map: ServiceMap) -> list[KerberosOptions]:
 
 def metastore_package_missing() -> ConfigError:
     """Return the error for an environment that cannot talk to the metastore."""
+    return _extra_missing("hive.metastore needs the package pymetastore", "metastore")
+
+
+def kazoo_package_missing() -> ConfigError:
+    """Return the error for an environment that cannot ask ZooKeeper."""
+    return _extra_missing("serviceDiscoveryMode=zooKeeper in hive.url needs the package kazoo", "zookeeper")
+
+
+def _extra_missing(message: str, extra: str) -> ConfigError:
     return ConfigError(
         "hive.extra",
-        "hive.metastore needs the package pymetastore, which is not installed",
-        "type: python -m pip install 'kafka2hive[metastore]'",
+        f"{message}, which is not installed",
+        f"type: python -m pip install 'kafka2hive[{extra}]'",
     )
 
 

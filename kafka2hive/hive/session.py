@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.connection import Connection
+from kafka2hive.hive.discovery import servers_of
 from kafka2hive.hive.network import network_errors, timed_out, was_closed
 from kafka2hive.model.metastore import (
     HiveLoginRefused,
@@ -96,6 +97,7 @@ class HiveSession:
     """
 
     def __init__(self, options: HiveOptions) -> None:
+        self._given = options
         self._servers = options.servers
         self._options = self._servers[0]
         self._lock = threading.RLock()
@@ -197,7 +199,8 @@ class HiveSession:
         if self._pyhive is None:
             from pyhive import hive
 
-            if len(self._servers) > 1:
+            self._servers = servers_of(self._given)
+            if len(self._servers) > 1 or self._options not in self._servers:
                 self._options = answering(self._servers, self._options)
             self._connection = Connection(self._options)
             self._pyhive = hive.Connection(
@@ -211,8 +214,9 @@ class HiveSession:
 
     def _prefer_another(self) -> None:
         """Let the next session open at the next host, if there is one: this one has not answered."""
-        number = self._servers.index(self._options)
-        self._options = self._servers[(number + 1) % len(self._servers)]
+        if self._options in self._servers:
+            number = self._servers.index(self._options)
+            self._options = self._servers[(number + 1) % len(self._servers)]
 
     def _drop(self) -> None:
         """Drop the connection without a request to the server, which may not answer."""
@@ -226,16 +230,17 @@ class HiveSession:
 
 def log_in(options: HiveOptions) -> None:
     """Log in to the first server that answers. Raises MetastoreUnavailable, also as HiveLoginRefused."""
-    answering(options.servers, options.servers[0])
+    servers = servers_of(options)
+    answering(servers, servers[0])
 
 
 def answering(servers: Sequence[HiveOptions], first: HiveOptions) -> HiveOptions:
-    """Return the first server that takes a login, beginning with `first`.
+    """Return the first server that takes a login, beginning with `first` if it is among them.
 
     Raises MetastoreUnavailable with what each of them said, also as HiveLoginRefused if all refuse the login.
     """
     failures: list[MetastoreUnavailable] = []
-    number = servers.index(first)
+    number = servers.index(first) if first in servers else 0
     for server in (*servers[number:], *servers[:number]):
         try:
             _log_in(server)

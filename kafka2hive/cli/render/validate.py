@@ -129,13 +129,18 @@ def render_map(
 def _hive(hive: HiveInterfaces | None) -> str:
     if hive is None:
         return "none: files only"
+    server = "" if hive.server is None else _server(hive.server)
     if hive.metastore is None:
-        assert hive.server is not None
-        return f"{hive.server.host}:{hive.server.port} as {hive.server.user}"
+        return server
     hosts = ", ".join(f"{host}:{port}" for host, port in hive.metastore.hosts)
-    if hive.server is None:
-        return f"metastore {hosts} as {hive.metastore.user}"
-    return f"tables by {hive.server.host}:{hive.server.port}, partitions by metastore {hosts}"
+    metastore = f"metastore {hosts} as {hive.metastore.user}"
+    return f"tables by {server}; partitions by {metastore}" if server else metastore
+
+
+def _server(options: HiveOptions) -> str:
+    hosts = ", ".join(f"{each.host}:{each.port}" for each in options.servers)
+    where = hosts if options.namespace is None else f"/{options.namespace} of ZooKeeper {hosts}"
+    return f"{where} as {options.user}"
 
 
 def _table(rule: TableRule) -> list[Text | str]:

@@ -162,7 +162,7 @@ class HiveOptions:
     With auth KERBEROS, `service` is the first part of the server's principal, and `qop` is the requested protection (`auth`,
     `auth-int`, `auth-conf`; None means the strongest that the server offers). `ssl` turns on TLS with the authorities of
     `ca_file`. `http_path` is the path of the HTTP transport; None means the binary transport. `further_hosts` are asked if the
-    first one does not take the login.
+    first one does not take the login. With `namespace`, all hosts are ZooKeeper's, where servers are registered under that name.
     """
 
     host: str
@@ -178,6 +178,7 @@ class HiveOptions:
     kerberos: KerberosOptions | None = None
     http_path: str | None = None
     further_hosts: tuple[tuple[str, int], ...] = ()
+    namespace: str | None = None
 
     @property
     def servers(self) -> tuple["HiveOptions", ...]:

@@ -11,7 +11,9 @@ _AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM", "KERBEROS")
 _QOP = ("auth", "auth-int", "auth-conf")
 _WITH_PASSWORD = ("LDAP", "CUSTOM")
 _TRANSPORTS = ("binary", "http")
-_HIVE_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport")
+_DISCOVERY, _NAMESPACE = "serviceDiscoveryMode", "zooKeeperNamespace"
+_HIVE_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport", _DISCOVERY, _NAMESPACE)
+_ZNODE = re.compile(r"[^/\s]+(/[^/\s]+)*")
 _HIVE_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
 _METASTORE_OPTIONS = ("auth", "qop", "service", "ssl")
 _METASTORE_AUTH = ("NONE", "KERBEROS")
@@ -33,6 +35,11 @@ class HiveUrl(NamedTuple):
     def addresses(self, port: int) -> tuple[tuple[str, int], ...]:
         """Return host and port of each; `port` is the default."""
         return tuple((host, port if own is None else own) for host, own in self.hosts)
+
+    @property
+    def namespace(self) -> str | None:
+        """The name under which ZooKeeper has the servers; None if the hosts are the servers."""
+        return self.options.get(_NAMESPACE, "hiveserver2") if _DISCOVERY in self.options else None
 
 
 def hive_url(url: str) -> HiveUrl | None:
@@ -119,8 +126,9 @@ def _check_url(hive: HiveKeys, url: str, has_kerberos: bool, problems: Problems)
     path = ("hive", "url")
     parts = hive_url(url)
     if parts is None:
-        near = re.sub(r"^(jdbc:)?hive2?://", "hive://", url)
-        may_suggest = near != url and "@" not in near and ";" not in near and hive_url(near) is not None
+        address, *settings = re.sub(r"^(jdbc:)?hive2?://", "hive://", url).split(";")
+        near = address + "?" * bool(settings) + "&".join(settings)
+        may_suggest = near != url and "@" not in near and _takes(near)
         problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if may_suggest else "")
         return
     options, auth = parts.options, parts.auth
@@ -146,6 +154,12 @@ def _check_url(hive: HiveKeys, url: str, has_kerberos: bool, problems: Problems)
         _check_options(options, auth, path, problems)
 
 
+def _takes(url: str) -> bool:
+    """Return whether the URL is well-formed, with known options only."""
+    parts = hive_url(url)
+    return parts is not None and parts.options.keys() <= set(_HIVE_OPTIONS)
+
+
 def _check_options(options: dict[str, str], auth: str, path: Path, problems: Problems) -> None:
     for name in ("qop", "service"):
         if name in options and auth != "KERBEROS":
@@ -163,6 +177,12 @@ def _check_options(options: dict[str, str], auth: str, path: Path, problems: Pro
         problems.add(path, "ssl must be true or false")
     elif transport not in _TRANSPORTS:
         problems.add(path, f"transport must be {' or '.join(_TRANSPORTS)}", closest(transport, _TRANSPORTS))
+    elif options.get(_DISCOVERY, "zooKeeper") != "zooKeeper":
+        problems.add(path, f"{_DISCOVERY} must be zooKeeper")
+    elif _NAMESPACE in options and _DISCOVERY not in options:
+        problems.add(path, f"{_NAMESPACE} is used only with {_DISCOVERY}=zooKeeper")
+    elif not _ZNODE.fullmatch(options.get(_NAMESPACE, "hiveserver2")):
+        problems.add(path, f"{_NAMESPACE} must be a name without / before and behind it")
     elif "http_path" in options and transport != "http":
         problems.add(path, "http_path is used only with transport=http")
     elif "qop" in options and transport == "http":

@@ -163,3 +163,30 @@ def test_hiveserver2_may_have_several_hosts(url: str, servers: list[tuple[str, i
 def test_a_malformed_host_among_several_is_refused(url: str) -> None:
     with pytest.raises(MapInvalid, match="expected hive://user@host:10000"):
         load_text(text_of(f"{{url: '{url}'}}"), "m", {})
+
+
+def test_zookeeper_is_asked_in_the_form_of_jdbc() -> None:
+    url = "hive://zk1,zk2:2182/default?serviceDiscoveryMode=zooKeeper&zooKeeperNamespace=hs2/prod"
+    section = load_text(text_of(f"{{url: '{url}'}}"), "m", {}).hive
+    assert section is not None and section.server is not None
+    assert section.server.namespace == "hs2/prod" and section.addresses == ("zk1:2181", "zk2:2182")
+    plain = load_text(text_of("{url: 'hive://zk?serviceDiscoveryMode=zooKeeper'}"), "m", {}).hive
+    assert plain is not None and plain.server is not None and plain.server.namespace == "hiveserver2"
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("hive://h?serviceDiscoveryMode=etcd", "serviceDiscoveryMode must be zooKeeper"),
+        ("hive://h?zooKeeperNamespace=x", "is used only with serviceDiscoveryMode=zooKeeper"),
+        ("hive://h?serviceDiscoveryMode=zooKeeper&zooKeeperNamespace=/x", "a name without /"),
+        (
+            "jdbc:hive2://z1:2181,z2:2181/db;serviceDiscoveryMode=zooKeeper;zooKeeperNamespace=hs2",
+            "did you mean hive://z1:2181,z2:2181/db?serviceDiscoveryMode=zooKeeper&zooKeeperNamespace=hs2?",
+        ),
+    ],
+)
+def test_a_wrong_discovery_is_refused(url: str, problem: str) -> None:
+    with pytest.raises(MapInvalid) as refused:
+        load_text(text_of(f"{{url: '{url}'}}"), "m", {})
+    assert problem in refused.value.problems[0].render("m")
