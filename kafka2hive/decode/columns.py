@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.keys.leeway import STRICT, Leeway
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.contract.forms import Mismatch, note
+from kafka2hive.decode.contract.forms import Mismatch, SinceMidnight, note
 from kafka2hive.decode.contract.sources import Characters, Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import FRACTION, Changes, DecoderSpec, MakeDecoder, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, mask_of, refusals_of
+from kafka2hive.decode.values.clock_texts import NO_CLOCK, clock_texts
 from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.declared_times import has_declared_times
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
@@ -243,6 +244,8 @@ def with_leeway(
 
 def _is_strict(source: Source) -> bool:
     leeway = source.leeway
+    if isinstance(source.form, SinceMidnight):
+        return False
     is_strict = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
     return is_strict and not has_declared_times(leeway)
 
@@ -354,6 +357,22 @@ class _EpochNumbers:
         return column, {at: self._target.reason("json.range", f"{numbers[at]} {beyond}") for at in places}
 
 
+class _ClockNumbers:
+    """Converts numbers since midnight to texts."""
+
+    wire = pa.int64()
+    characters = None
+
+    def __init__(self, target: LeewayTarget, unit: str) -> None:
+        self._target, self._unit = target, unit
+        self.expects = f"a whole number of {unit} since midnight"
+
+    def convert(self, numbers: pa.Int64Array) -> Conversion:
+        column, bad = clock_texts(numbers, self._unit)
+        places = np.flatnonzero(bad).tolist()
+        return column, {at: self._target.reason("json.range", f"{numbers[at]} {NO_CLOCK}") for at in places}
+
+
 class _DecimalBytes:
     """Converts Kafka Connect's bytes to decimals."""
 
@@ -372,9 +391,11 @@ class _DecimalBytes:
 
 def _converter(
     target: LeewayTarget, zone: str, source: Source, changes: Changes, library: Any
-) -> _Texts | _EpochNumbers | _DecimalBytes | None:
+) -> _Texts | _EpochNumbers | _DecimalBytes | _ClockNumbers | None:
     """Return the converter of the values that the decoder reads; None if it reads the column directly."""
     leeway = source.leeway
+    if isinstance(source.form, SinceMidnight):
+        return _ClockNumbers(target, source.form.unit)
     if leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
         return _DecimalBytes(target)
     is_cut = leeway.fraction == "truncate" and target.type == NAIVE

@@ -25,7 +25,7 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
-from kafka2hive.decode.framing.other_types import TimeNumbers, other_types
+from kafka2hive.decode.framing.other_types import Clock, TimeNumbers, WriterPlans, other_types
 from kafka2hive.decode.schemas.declared import DeclaredSchemas
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -98,8 +98,11 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             zone=self._zone,
             changes=self._changes,
             library=self._library,
-            resolve=partial(self._resolve, writer_type),
-            time_numbers=self._time_numbers,
+            plans=WriterPlans(
+                resolve=partial(self._resolve, writer_type),
+                time_numbers=self._time_numbers,
+                clock_of=partial(self._clock_of, writer_type),
+            ),
         )
         if others is None:
             return self._reader(writer_type, self.schema, self._sources, head)
@@ -153,6 +156,10 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
     @abstractmethod
     def _finer_times(self, plan: Plan) -> dict[int, TimeForm]:
         """Return the forms of the columns, by number, that FinerTimes may have to read."""
+
+    @abstractmethod
+    def _clock_of(self, writer_type: Type, keys: tuple[str, ...]) -> Clock | None:
+        """Return how the values at a path say a time of day, None if they say none."""
 
     @abstractmethod
     def _time_numbers(self, plan: Plan) -> Mapping[int, TimeNumbers]:

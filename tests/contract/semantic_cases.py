@@ -72,6 +72,8 @@ NOVEMBER = datetime(2024, 11, 19, 7, 6, 40)
 BYTES = b"\x30\x39"
 """12345 as an unscaled number."""
 
+NOON = {"string": "12:00:00"}
+
 CASES = [
     Case("io.debezium.time.Date", "int32", 19_000, DAYS),
     Case("org.apache.kafka.connect.data.Date", "int32", 19_000, DAYS),
@@ -95,10 +97,15 @@ CASES = [
         # not a whole double
         moments(1_732_000_000_000_002_000, NOVEMBER.replace(microsecond=2)) | {"double": None},
     ),
-    Case("io.debezium.time.Time", "int32", 43_200_000, numbers(43_200_000)),
-    Case("org.apache.kafka.connect.data.Time", "int32", 43_200_000, numbers(43_200_000)),
-    Case("io.debezium.time.MicroTime", "int64", 43_200_000_000, numbers(43_200_000_000, in_int=False)),
-    Case("io.debezium.time.NanoTime", "int64", 43_200_000_000_000, numbers(43_200_000_000_000, in_int=False)),
+    Case("io.debezium.time.Time", "int32", 43_200_000, numbers(43_200_000) | NOON),
+    Case("org.apache.kafka.connect.data.Time", "int32", 43_200_000, numbers(43_200_000) | NOON),
+    Case("io.debezium.time.MicroTime", "int64", 43_200_000_000, numbers(43_200_000_000, in_int=False) | NOON),
+    Case(
+        "io.debezium.time.NanoTime",
+        "int64",
+        43_200_000_000_000,
+        numbers(43_200_000_000_000, in_int=False) | NOON,
+    ),
     Case("io.debezium.time.Year", "int32", 2024, numbers(2024)),
     Case("io.debezium.time.MicroDuration", "int64", 1_000_000, numbers(1_000_000)),
     Case("io.debezium.time.NanoDuration", "int64", 1_000_000, numbers(1_000_000)),
@@ -191,12 +198,13 @@ STAMPS = {"bigint": 1_732_000_000_000, "timestamp *": NOVEMBER}
 MICROS = {"bigint": 1_732_000_000_000_000, "timestamp *": NOVEMBER}
 NANOS = {"bigint": 1_732_000_000_000_000_000, "timestamp *": NOVEMBER}
 TIME = {"int": 43_200_000, "bigint": 43_200_000}
+TIMES = {"time-millis": TIME | NOON, "time-micros": TIME | {"string": "00:00:43.200"}}
 UUID_TEXT = "12345678-1234-1234-1234-123456789012"
 UUID_BYTES = bytes.fromhex(UUID_TEXT.replace("-", ""))
 LOGICAL_CASES: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
     ({"type": "int", "logicalType": "date"}, 19_000, {"int": 19_000, "bigint": 19_000, "date *": DAY}),
-    ({"type": "int", "logicalType": "time-millis"}, 43_200_000, TIME),
-    ({"type": "long", "logicalType": "time-micros"}, 43_200_000, TIME),
+    ({"type": "int", "logicalType": "time-millis"}, 43_200_000, TIMES["time-millis"]),
+    ({"type": "long", "logicalType": "time-micros"}, 43_200_000, TIMES["time-micros"]),
     ({"type": "long", "logicalType": "timestamp-millis"}, 1_732_000_000_000, STAMPS),
     ({"type": "long", "logicalType": "timestamp-micros"}, 1_732_000_000_000_000, MICROS),
     ({"type": "long", "logicalType": "timestamp-nanos"}, 1_732_000_000_000_000_000, NANOS),
@@ -258,7 +266,7 @@ PROTOBUF_CASES: list[tuple[str, bytes, dict[str, Any]]] = [
         (f"google.protobuf.{kind}Value", b"\x08\x07", numbers(7) | UNIT_OF_SEVEN)
         for kind in ("Int64", "UInt64", "Int32", "UInt32")
     ),
-    ("google.type.TimeOfDay", b"\x08\x05", {}),
+    ("google.type.TimeOfDay", b"\x08\x05", {"string": "05:00:00"}),
     ("google.type.DateTime", b"\x08\xe6\x0f", {}),
     ("google.type.Money", b"\x10\x05", {}),
 ]

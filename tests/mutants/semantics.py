@@ -43,8 +43,8 @@ RECORDS_THAT_SAY_WHAT_THEY_ARE = (
         (
             "a time of day is an instant",
             (
-                '"io.debezium.time.MicroTime": SemanticType(Kind.TIME_OF_DAY, "us")',
-                '"io.debezium.time.MicroTime": SemanticType(Kind.INSTANT, "us")',
+                "name: SemanticType(Kind.TIME_OF_DAY, unit)",
+                "name: SemanticType(Kind.INSTANT, unit)",
             ),
         ),
     ),

@@ -6,11 +6,11 @@ from functools import partial
 import pyarrow as pa
 
 from kafka2hive.decode.avro import plan as avro
-from kafka2hive.decode.avro.resolve import scalar
-from kafka2hive.decode.contract.forms import AsWritten, Epoch, Form, Mismatch, Unscaled
+from kafka2hive.decode.avro.resolve import clock_unit, scalar
+from kafka2hive.decode.contract.forms import AsWritten, Epoch, Form, Mismatch, SinceMidnight, Unscaled
 from kafka2hive.decode.contract.sources import Source, exact_spelling
 from kafka2hive.decode.protobuf import plan as protobuf
-from kafka2hive.decode.protobuf.resolve import single
+from kafka2hive.decode.protobuf.resolve import is_clock, single
 from kafka2hive.decode.schemas.avro import AvroPrimitive, ConnectType, Decimal, Fixed
 from kafka2hive.decode.schemas.protobuf import ProtobufField, ProtobufSchema, parse
 from kafka2hive.decode.semantics.connect import source_by
@@ -29,6 +29,7 @@ COLUMNS = {
 }
 """The columns of the tables in the document, with the Hive type that each of them stands for."""
 LETTER = "-"
+TEXT = "its text"
 _WIRE = {Kind.TEXT: "string", Kind.ISO_DATE: "string", Kind.ISO_TIMESTAMP: "string", Kind.DECIMAL: "bytes"}
 _WIRE |= {Kind.BYTES: "bytes", Kind.STRUCTURE: "struct", Kind.DAY: "int32"}
 _AVRO_WIRE = {"int32": "int", "int64": "long", "string": "string", "bytes": "bytes"}
@@ -124,6 +125,8 @@ def _form_word(form: Form | None, wire: str, dtype: pa.DataType) -> str:
             return "the day" if unit == "d" else f"converted from {unit}"
         case Unscaled():
             return "converted from its scale"
+        case SinceMidnight():
+            return TEXT
         case AsWritten() if wire == "bytes" and pa.types.is_string(dtype):
             return "its base64"
         case AsWritten() if wire == "bytes" and not pa.types.is_binary(dtype):
@@ -139,6 +142,8 @@ def _of_avro(name: str, semantic_type: SemanticType, dtype: pa.DataType, unit: s
     if kind is None:
         return LETTER
     logical = ConnectType(name, 3 if semantic_type.kind is Kind.DECIMAL else None)
+    if pa.types.is_string(dtype) and clock_unit(AvroPrimitive(kind, logical)):
+        return TEXT
     return _plan_word(scalar(AvroPrimitive(kind, logical), dtype, unit), semantic_type.unit)
 
 
@@ -178,6 +183,8 @@ def _logical_types() -> str:
 
 def _of_logical(name: str, written: AvroPrimitive | Fixed, dtype: pa.DataType, unit: str | None) -> str:
     own_unit = {"millis": "ms", "micros": "us", "nanos": "ns"}.get(name.rpartition("-")[2], "d")
+    if pa.types.is_string(dtype) and clock_unit(written):
+        return TEXT
     return _plan_word(scalar(written, dtype, unit), own_unit)
 
 
@@ -193,4 +200,6 @@ def _well_known_types() -> str:
 
 
 def _of_message(field: ProtobufField, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None) -> str:
+    if pa.types.is_string(dtype) and field.kind == "message" and is_clock(schema.messages[field.type]):
+        return TEXT
     return _plan_word(single(field, schema, dtype, unit), "")

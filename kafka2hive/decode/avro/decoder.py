@@ -8,11 +8,11 @@ import pyarrow as pa
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.exact import AvroExactDecoder
 from kafka2hive.decode.avro.plan import AvroPlan
-from kafka2hive.decode.avro.resolve import resolve
+from kafka2hive.decode.avro.resolve import clock_unit, resolve, type_at
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head
-from kafka2hive.decode.framing.other_types import EpochForm, TimeNumbers
+from kafka2hive.decode.framing.other_types import Clock, EpochForm, TimeNumbers
 from kafka2hive.decode.schema_decoder import SchemaDecoder
 from kafka2hive.decode.schemas.avro import AvroSchema, parse
 from kafka2hive.decode.values.epochs import UNIT_OF
@@ -41,6 +41,10 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
 
     def _finer_times(self, plan: AvroPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
+
+    def _clock_of(self, writer_type: AvroSchema, keys: tuple[str, ...]) -> Clock | None:
+        written = type_at(writer_type, keys, self._spelling)
+        return None if written is None else clock_unit(written)
 
     def _time_numbers(self, plan: AvroPlan) -> Mapping[int, TimeNumbers]:
         return time_numbers(plan)

@@ -1,6 +1,7 @@
 """Resolve a writer's schema against a table's columns to the plan that reads its messages."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from kafka2hive.decode.schemas.avro import (
     Union,
     text_of,
 )
-from kafka2hive.decode.semantics.types import SEMANTIC_TYPES, Filling, Kind, filling
+from kafka2hive.decode.semantics.types import CLOCK_UNITS, SEMANTIC_TYPES, Filling, Kind, filling
 from kafka2hive.decode.values.epochs import UNIT_HINT, UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
@@ -144,6 +145,38 @@ def resolve(
         null_message = plan.Unfit("the message is null, not a record")
         root = plan.Fork(tuple(null_message if isinstance(b, plan.Null) else b for b in root.branches))
     return plan.AvroPlan(root, tuple(resolver.shapes), tuple(resolver.forms), whole)
+
+
+def clock_unit(written: Type) -> Literal["ms", "us", "ns"] | None:
+    """Return the unit of numbers since midnight; None for a type of other values."""
+    match written:
+        case AvroPrimitive("int" | "long", "time-millis"):
+            return "ms"
+        case AvroPrimitive("int" | "long", "time-micros"):
+            return "us"
+        case AvroPrimitive("int" | "long", ConnectType(name)):
+            return CLOCK_UNITS.get(name)
+    return None
+
+
+def type_at(schema: AvroSchema, keys: tuple[str, ...], spelling: Spelling) -> Type | None:
+    """Return the type of the values at a path but null; None if the path leads nowhere, or values have several types."""
+    written = _only_branch(schema, schema.root)
+    for key in keys:
+        if not isinstance(written, Record):
+            return None
+        fields = [field for field in written.fields if spelling(field.name) == spelling(key)]
+        written = _only_branch(schema, fields[0].type) if len(fields) == 1 else None
+    return written
+
+
+def _only_branch(schema: AvroSchema, written: Type) -> Type | None:
+    definition = schema.definition(written)
+    if not isinstance(definition, Union):
+        return definition
+    branches = [schema.definition(branch) for branch in definition.branches]
+    others = [branch for branch in branches if branch != AvroPrimitive("null")]
+    return others[0] if len(others) == 1 else None
 
 
 def _has_record(schema: AvroSchema) -> bool:

@@ -19,6 +19,14 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
+class SinceMidnight:
+    """A number of `unit` (`ms`, `us` or `ns`) since midnight, for a column of strings."""
+
+    unit: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unscaled:
     """The unscaled number of a decimal as bytes in base64, or a JSON number."""
 
@@ -52,7 +60,7 @@ class ElementTexts:
     """The column, a list of strings, takes the characters of each element of an array whose elements are objects."""
 
 
-Form = AsWritten | Epoch | Unscaled | Mismatch | Each | Fields | ElementTexts
+Form = AsWritten | Epoch | SinceMidnight | Unscaled | Mismatch | Each | Fields | ElementTexts
 
 
 def note(form: Form | None) -> str:

@@ -5,7 +5,7 @@ The decoder reads such values by a type that takes them, and whole columns are c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from kafka2hive.decode.contract.spec import BEYOND, BOOLEANS, NON_FINITE, WHOLE,
 from kafka2hive.decode.framing.fine_times import SECONDS_AND_NANOS, of_stamps
 from kafka2hive.decode.framing.numbers import BinaryRefusal, decimal
 from kafka2hive.decode.values.batch import Mask, Places, mask_of
+from kafka2hive.decode.values.clock_texts import CLOCK, NO_CLOCK, clock_nanos, clock_texts
 from kafka2hive.decode.values.declared_times import has_declared_times
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.loose_texts import SchemaTexts
@@ -47,6 +48,10 @@ class Stamps:
 
 TimeNumbers = EpochForm | Stamps
 """How a schema's values say a time."""
+
+
+Clock = Literal["ms", "us", "ns", "message"]
+"""The unit of numbers since midnight; `message` is google.type.TimeOfDay."""
 
 
 class Conversion(Protocol):
@@ -204,6 +209,22 @@ class _Finite:
         return pc.if_else(pa.array(others), pa.scalar(None, values.type), values), {}
 
 
+class _Clocks:
+    """Numbers since midnight, or messages of google.type.TimeOfDay, as texts."""
+
+    def __init__(self, target: OtherTarget, clock: Clock) -> None:
+        self._target, self._clock = target, clock
+        self.wire = CLOCK if clock == "message" else pa.int64()
+
+    def convert(self, values: pa.Array) -> Converted:
+        if self._clock == "message":
+            nanos, bad = clock_nanos(values)
+            column, _ = clock_texts(nanos, "ns")
+        else:
+            column, bad = clock_texts(values, self._clock)
+        return column, self._target.refusals(values, bad, "range", NO_CLOCK)
+
+
 class _Pairs:
     """Arrays of records with a key and a value, as Kafka Connect writes maps whose keys are no strings."""
 
@@ -296,8 +317,18 @@ class OtherTypes:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema), refusals
 
 
-Resolve = Callable[[pa.Schema, Sequence[Source]], Any]
-"""Returns the plan that fills columns. Raises SchemaUnresolvable if the writer's schema cannot fill them."""
+@dataclass(frozen=True, slots=True)
+class WriterPlans:
+    """A writer's type.
+
+    `resolve`: returns the plan that fills columns; raises SchemaUnresolvable if the type cannot fill them. `time_numbers`:
+    returns by column how a plan's values say a time, if all of them do it in the same way. `clock_of`: returns how the values at
+    a path say a time of day, None if they say none.
+    """
+
+    resolve: Callable[[pa.Schema, Sequence[Source]], Any]
+    time_numbers: Callable[[Any], Mapping[int, TimeNumbers]]
+    clock_of: Callable[[tuple[str, ...]], Clock | None]
 
 
 def other_types(
@@ -307,17 +338,15 @@ def other_types(
     zone: str,
     changes: Changes,
     library: Any,
-    resolve: Resolve,
-    time_numbers: Callable[[Any], Mapping[int, TimeNumbers]],
+    plans: WriterPlans,
 ) -> OtherTypes | None:
-    """Return the conversions that the columns' keys allow, None if no value needs one.
-
-    `time_numbers`: returns by column how a plan's values say a time, if all of them do it in the same way.
-    """
+    """Return the conversions of the values of a schema, None if no value needs one."""
     names, texts = names_in_table(schema.names, sources), labels(schema.names, sources)
     conversions: dict[int, Conversion] = {}
     for number, (field, source) in enumerate(zip(schema, sources, strict=True)):
-        if not (_may_differ(source.leeway) or pa.types.is_map(field.type)):
+        is_text = pa.types.is_string(field.type) and source.leeway.json == "refuse"
+        clock = plans.clock_of(source.keys) if is_text else None
+        if clock is None and not (_may_differ(source.leeway) or pa.types.is_map(field.type)):
             continue
         target = OtherTarget(
             format=format,
@@ -329,8 +358,9 @@ def other_types(
             changes=changes,
             library=library,
         )
-        conversion = _conversion(target, _Resolution(field, source, resolve), time_numbers)
-        if conversion is not None:
+        if clock is not None:
+            conversions[number] = _Clocks(target, clock)
+        elif (conversion := _conversion(target, _Resolution(field, source, plans))) is not None:
             conversions[number] = conversion
     return OtherTypes(schema, sources, conversions) if conversions else None
 
@@ -347,27 +377,23 @@ class _Resolution:
 
     field: pa.Field
     source: Source
-    resolve: Resolve
+    plans: WriterPlans
 
     def plan(self, dtype: pa.DataType) -> Any:
         """Return the plan that fills the column as this type; None if the writer's schema cannot."""
         source = self.source if dtype == self.field.type else replace(self.source, unit=None)
         try:
-            return self.resolve(pa.schema([self.field.with_type(dtype)]), [source])
+            return self.plans.resolve(pa.schema([self.field.with_type(dtype)]), [source])
         except SchemaUnresolvable:
             return None
 
 
-def _conversion(
-    target: OtherTarget,
-    resolution: _Resolution,
-    time_numbers: Callable[[Any], Mapping[int, TimeNumbers]],
-) -> Conversion | None:
+def _conversion(target: OtherTarget, resolution: _Resolution) -> Conversion | None:
     leeway, dtype = target.leeway, target.type
     if (plan := resolution.plan(dtype)) is not None:
         if leeway.non_finite == "null" and pa.types.is_floating(dtype):
             return _Finite(target)
-        form = time_numbers(plan).get(0) if leeway.beyond != "refuse" else None
+        form = resolution.plans.time_numbers(plan).get(0) if leeway.beyond != "refuse" else None
         return None if form is None else _Times(target, form)
     if pa.types.is_map(dtype):
         wires = (_pairs(key, dtype.item_type) for key in _KEYS)

@@ -8,13 +8,13 @@ import pyarrow as pa
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head, indexed_heads, long_id_hint
-from kafka2hive.decode.framing.other_types import EpochForm, Stamps, TimeNumbers
+from kafka2hive.decode.framing.other_types import Clock, EpochForm, Stamps, TimeNumbers
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.exact import ProtobufExactDecoder
 from kafka2hive.decode.protobuf.plan import ProtobufPlan
-from kafka2hive.decode.protobuf.resolve import resolve
+from kafka2hive.decode.protobuf.resolve import is_clock, resolve
 from kafka2hive.decode.schema_decoder import SchemaDecoder
-from kafka2hive.decode.schemas.protobuf import ProtobufSchema, parse
+from kafka2hive.decode.schemas.protobuf import Message, ProtobufSchema, parse
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.decode.values.epochs import UNIT_OF, UNITS
 from kafka2hive.model.writer_schema import PROTOBUF, SchemaId, WriterSchema
@@ -80,6 +80,15 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
 
     def _finer_times(self, plan: ProtobufPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
+
+    def _clock_of(self, writer_type: MessageType, keys: tuple[str, ...]) -> Clock | None:
+        message: Message | None = writer_type.schema.messages[writer_type.name]
+        for key in keys:
+            fields = [] if message is None else message.fields
+            found = [field for field in fields if self._spelling(field.name) == self._spelling(key)]
+            is_message = len(found) == 1 and found[0].kind == "message" and found[0].label != "repeated"
+            message = writer_type.schema.messages[found[0].type] if is_message else None
+        return "message" if message is not None and is_clock(message) else None
 
     def _time_numbers(self, plan: ProtobufPlan) -> Mapping[int, TimeNumbers]:
         return time_numbers(plan)

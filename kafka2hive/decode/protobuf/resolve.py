@@ -35,6 +35,9 @@ INTEGERS = frozenset(
     f"{kind}{bits}" for kind in ("int", "uint", "sint", "fixed", "sfixed") for bits in (32, 64)
 )
 
+_CLOCK_FIELDS = tuple(
+    (number, "int32", name) for number, name in enumerate(("hours", "minutes", "seconds", "nanos"), 1)
+)
 _DAY_FIELDS = ((1, "int32"), (2, "int32"), (3, "int32"))
 
 
@@ -66,6 +69,12 @@ def single(
         case "message":
             return _well_known(schema.messages[field.type], schema, dtype, unit)
     return None
+
+
+def is_clock(message: Message) -> bool:
+    """Return whether it is google.type.TimeOfDay, with Google's fields."""
+    fields = tuple((field.number, field.kind, field.name) for field in message.fields)
+    return message.name == "google.type.TimeOfDay" and fields == _CLOCK_FIELDS
 
 
 def default_of(field: ProtobufField, schema: ProtobufSchema) -> bytes:

@@ -6,7 +6,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.decode.contract.forms import AsWritten, Each, Epoch, Fields, Form, Mismatch, Unscaled
+from kafka2hive.decode.contract.forms import (
+    AsWritten,
+    Each,
+    Epoch,
+    Fields,
+    Form,
+    Mismatch,
+    SinceMidnight,
+    Unscaled,
+)
 from kafka2hive.decode.contract.sources import Source, Spelling
 from kafka2hive.decode.semantics.types import SEMANTIC_TYPES, Filling, Kind, filling
 
@@ -28,7 +37,7 @@ def source_by(schema: Schema, dtype: pa.DataType, source: Source, spelling: Spel
     if of_value is None:
         return source
     in_bytes = source.leeway.decimals == "base64"
-    form = _form(of_value, dtype, spelling, unit=source.unit, in_bytes=in_bytes)
+    form = _form(of_value, dtype, spelling, unit=source.unit, in_bytes=in_bytes, is_column=True)
     if form is None:
         return source
     if isinstance(form, Epoch):
@@ -59,11 +68,16 @@ def _field(schema: Schema, key: str, spelling: Spelling) -> Schema | None:
 
 
 def _form(
-    schema: Schema, dtype: pa.DataType, spelling: Spelling, unit: str | None = None, in_bytes: bool = False
+    schema: Schema,
+    dtype: pa.DataType,
+    spelling: Spelling,
+    unit: str | None = None,
+    in_bytes: bool = False,
+    is_column: bool = False,
 ) -> Form | None:
     """Return how values of the schema fill the column; None: as the column and the map say.
 
-    `in_bytes`: the map says that the column's decimals are bytes.
+    `in_bytes`: the map says that the column's decimals are bytes. `is_column`: it is no value within a column.
     """
     name = schema.get("name")
     semantic_type = SEMANTIC_TYPES.get(name) if isinstance(name, str) else None
@@ -75,6 +89,8 @@ def _form(
             return Epoch(semantic_type.unit, name)
         case Filling.UNSCALED:
             return _decimal(schema, name)
+        case Filling.CLOCK:
+            return SinceMidnight(semantic_type.unit, name) if is_column else Mismatch(name)
         case Filling.MISMATCH:
             return Mismatch(name)
     return AsWritten(_with_scale(name, _scale(schema)) if semantic_type.kind is Kind.DECIMAL else name)

@@ -6,6 +6,7 @@ say. The table in docs/decoding.md is generated from this module.
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 import pyarrow as pa
 
@@ -39,15 +40,20 @@ class SemanticType:
 
 VARIABLE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 
+CLOCK_UNITS: dict[str, Literal["ms", "us", "ns"]] = {
+    "org.apache.kafka.connect.data.Time": "ms",
+    "io.debezium.time.Time": "ms",
+    "io.debezium.time.MicroTime": "us",
+    "io.debezium.time.NanoTime": "ns",
+}
+"""The units of numbers since midnight."""
+
 SEMANTIC_TYPES = {
     DECIMAL: SemanticType(Kind.DECIMAL),
     "org.apache.kafka.connect.data.Date": SemanticType(Kind.DAY, "d"),
-    "org.apache.kafka.connect.data.Time": SemanticType(Kind.TIME_OF_DAY, "ms"),
     "org.apache.kafka.connect.data.Timestamp": SemanticType(Kind.INSTANT, "ms"),
     "io.debezium.time.Date": SemanticType(Kind.DAY, "d"),
-    "io.debezium.time.Time": SemanticType(Kind.TIME_OF_DAY, "ms"),
-    "io.debezium.time.MicroTime": SemanticType(Kind.TIME_OF_DAY, "us"),
-    "io.debezium.time.NanoTime": SemanticType(Kind.TIME_OF_DAY, "ns"),
+    **{name: SemanticType(Kind.TIME_OF_DAY, unit) for name, unit in CLOCK_UNITS.items()},
     "io.debezium.time.Timestamp": SemanticType(Kind.INSTANT, "ms"),
     "io.debezium.time.MicroTimestamp": SemanticType(Kind.INSTANT, "us"),
     "io.debezium.time.NanoTimestamp": SemanticType(Kind.INSTANT, "ns"),
@@ -83,6 +89,7 @@ class Filling(Enum):
     """The column takes what its own type takes: a number unchanged, a text unchanged."""
     EPOCH = "converted by its own unit"
     UNSCALED = "converted by its own scale"
+    CLOCK = "converted to its text"
     MISMATCH = "dead letter"
 
 
@@ -100,6 +107,8 @@ def filling(semantic_type: SemanticType, dtype: pa.DataType, unit: str | None) -
         if kind is Kind.DAY or (kind is Kind.INSTANT and unit in TIMES):
             return Filling.EPOCH
         return Filling.AS_WRITTEN if kind is Kind.ISO_DATE else Filling.MISMATCH
+    if pa.types.is_string(dtype) and kind is Kind.TIME_OF_DAY:
+        return Filling.CLOCK
     if pa.types.is_decimal128(dtype) and kind is Kind.DECIMAL:
         return Filling.UNSCALED
     return Filling.AS_WRITTEN if _takes_unchanged(kind, dtype) else Filling.MISMATCH
