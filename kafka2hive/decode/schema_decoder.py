@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.keys import WireFormat
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns import check_columns, of_named_columns
 from kafka2hive.decode.compiled import (
@@ -26,6 +27,7 @@ from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
 from kafka2hive.decode.framing.other_types import Clock, TimeNumbers, WriterPlans, other_types
+from kafka2hive.decode.rows.schema_arrays import SchemaArraysDecoder
 from kafka2hive.decode.schemas.declared import DeclaredSchemas
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -66,20 +68,23 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         self._library = library
         self._wire = spec.wire
         self._check = spec.check
+        self._element_of = spec.element_of
         self._changes = spec.changes
         self._readers: dict[Head, PartReader] = {}
         self._only_reader: PartReader | None = None
         if spec.writers is None:
             raise ValueError(f"format {self.format} needs a schema registry, or the schema of the messages")
         if isinstance(spec.writers, WriterSchema):
-            self._only_reader = self.reader(self._only_type(spec.writers), 0)
+            self._only_reader = self.reader(self._row_type(self._only_type(spec.writers)), 0)
         else:
             self._writers: WriterSchemas = spec.writers
 
     @classmethod
     def make(cls, spec: DecoderSpec) -> Decoder:
         """Make the format's decoder for columns that may have several paths and defaults. Raises ValueError; see `__init__`."""
-        return of_named_columns(spec, cls)
+        if spec.rows == "one":
+            return of_named_columns(spec, cls)
+        return SchemaArraysDecoder(spec, lambda one: of_named_columns(one, cls), cls.heads_of)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder. Raises SchemaRegistryUnavailable; then no message of the batch is decoded."""
@@ -87,7 +92,12 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             raise ValueError("messages are not null")
         if self._only_reader is not None:
             return join_parts(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
-        return join_parts(self.schema, [self._read(values, *group) for group in self._heads(values)])
+        groups = self.heads_of(values, self._wire)
+        return join_parts(self.schema, [self._read(values, *group) for group in groups])
+
+    def _row_type(self, writer_type: Type) -> Type:
+        """Return the type of a row. Raises SchemaUnresolvable."""
+        return self._element_type(writer_type, self._element_of) if self._element_of else writer_type
 
     def reader(self, writer_type: Type, head: int) -> PartReader:
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
@@ -138,8 +148,10 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         both = finer.finish if finish is None else in_turn(finer.finish, finish)
         return self._plan_reader(plan=plan, schema=finer.wire, sources=finer.sources, head=head, finish=both)
 
-    def _heads(self, values: pa.BinaryArray) -> Iterator[tuple[Head, Places]]:
-        return heads(values, self._wire.framing)
+    @staticmethod
+    def heads_of(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Places]]:
+        """Yield each distinct head and the places of its messages."""
+        return heads(values, wire.framing)
 
     @abstractmethod
     def _only_type(self, writer: WriterSchema) -> Type:
@@ -148,6 +160,10 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
     @abstractmethod
     def _type_of(self, schema_id: SchemaId, head: Head) -> Type | Reason:
         """Check the schema that the head names. Return the type, or the reason against all messages with this head."""
+
+    @abstractmethod
+    def _element_type(self, writer_type: Type, keys: tuple[str, ...]) -> Type:
+        """Return the type of the elements of the array at a path. Raises SchemaUnresolvable."""
 
     @abstractmethod
     def _resolve(self, writer_type: Type, columns: pa.Schema, sources: Sequence[Source]) -> Plan:
@@ -226,7 +242,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         if isinstance(writer_type, Reason):
             return writer_type
         try:
-            reader = self.reader(writer_type, head.length)
+            reader = self.reader(self._row_type(writer_type), head.length)
         except SchemaUnresolvable as error:
             name = self._name(writer_type)
             if self._check is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from kafka2hive.config.keys.columns import COORDINATES, RecordPart
 from kafka2hive.config.keys.connections import StorageOptions
 from kafka2hive.config.keys.declaration import UNSET
-from kafka2hive.config.keys.source import Start, Tombstones, array_path, change_log_of, rows_form
+from kafka2hive.config.keys.source import ArrayRows, Start, Tombstones, array_path, change_log_of, rows_form
 from kafka2hive.config.keys.units import duration_text, size_text
 from kafka2hive.config.keys.writer import AUTO, Flush
 from kafka2hive.config.rules.bucket import (
@@ -46,6 +46,8 @@ _RECORDS = re.compile(r"\brecords\b", re.IGNORECASE)
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
 """The formats whose messages may hold several rows, by the value of `rows`."""
+_SCHEMAS = ("avro", "protobuf")
+"""The formats whose messages may hold rows in an array within them, besides JSON."""
 
 
 def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: bool, has_server: bool) -> None:
@@ -250,9 +252,18 @@ def _check_rows(check: TableCheck) -> None:
         return
     if change_log_of(table.source):
         check.add(path, f"{form} requires source: events, because a message of a change log has one envelope")
-    elif table.format not in _FORMATS_OF_ROWS[form]:
-        known = " or ".join(_FORMATS_OF_ROWS[form])
-        check.add(path, f"{form} is used only with format {known}; the table's format is {table.format}")
+        return
+    known = (*_FORMATS_OF_ROWS[form], *(_SCHEMAS if isinstance(table.rows, ArrayRows) else ()))
+    if table.format not in known:
+        message = (
+            f"{form} is used only with format {' or '.join(known)}; the table's format is {table.format}"
+        )
+        check.add(path, message)
+    elif table.format in _SCHEMAS and table.schema_evolution != "ignore":
+        check.add(
+            check.path("schema_evolution"),
+            "cannot be used with rows in an array of avro and protobuf: write ignore",
+        )
 
 
 def _check_location(check: TableCheck, storage: StorageOptions | None) -> None:

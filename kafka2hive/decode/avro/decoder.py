@@ -1,20 +1,22 @@
 """Format `avro`: decode messages that were written with any number of schemas."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.exact import AvroExactDecoder
 from kafka2hive.decode.avro.plan import AvroPlan
 from kafka2hive.decode.avro.resolve import clock_unit, resolve, type_at
-from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head
 from kafka2hive.decode.framing.other_types import Clock, EpochForm, TimeNumbers
 from kafka2hive.decode.schema_decoder import SchemaDecoder
-from kafka2hive.decode.schemas.avro import AvroSchema, parse
+from kafka2hive.decode.schemas.avro import Array, AvroSchema, parse
 from kafka2hive.decode.values.epochs import UNIT_OF
 from kafka2hive.model.writer_schema import AVRO, SchemaId, WriterSchema
 from kafka2hive.plugins import Reason
@@ -35,6 +37,12 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
         if self._check is not None and not isinstance(schema, Reason):
             self._check.avro(schema_id, schema)
         return schema
+
+    def _element_type(self, writer_type: AvroSchema, keys: tuple[str, ...]) -> AvroSchema:
+        written = type_at(writer_type, keys, self._spelling)
+        if not isinstance(written, Array):
+            raise SchemaUnresolvable(f"the message has no array at {path_text(keys)}")
+        return replace(writer_type, root=written.items)
 
     def _resolve(self, writer_type: AvroSchema, columns: pa.Schema, sources: Sequence[Source]) -> AvroPlan:
         return resolve(writer_type, columns, sources, self._spelling)

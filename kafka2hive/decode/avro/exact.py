@@ -249,6 +249,8 @@ class AvroExactDecoder:
                 return partial(_unfit, why)
             case plan.Skip(shape):
                 return self._skips[shape]
+            case plan.AvroRaw(shape):
+                return partial(_raw, self._skips[shape])
             case plan.AvroJson(form, is_sorted):
                 return partial(_json, self._writers[is_sorted][form], self._changes)
         return scalar(value, dtype, self._zone)
@@ -260,6 +262,12 @@ class AvroExactDecoder:
             step.to >= 0,
             self._read(step.value, dtype.field(step.to).type if step.to >= 0 else dtype),
         )
+
+
+def _raw(skip: Skip, cursor: AvroCursor) -> bytes:
+    start = cursor.at
+    skip(cursor)
+    return cursor.message[start : cursor.at]
 
 
 def _json(write: Write, changes: Changes, cursor: AvroCursor) -> str | None:

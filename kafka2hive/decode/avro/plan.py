@@ -128,6 +128,13 @@ class AvroJson:
 
 
 @dataclass(frozen=True, slots=True)
+class AvroRaw:
+    """Any value to its bytes. `shape`: the number of its shape in the plan's table."""
+
+    shape: int
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     """Skips a value. `shape`: the number of its shape in the plan's table."""
 
@@ -149,7 +156,7 @@ Value = (
     | AvroElements
     | Entries
     | AvroRow
-) | (Choice | Unfit | Skip | AvroJson)
+) | (Choice | Unfit | Skip | AvroJson | AvroRaw)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.keys.leeway import STRICT, OtherJson
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.texts import AvroForms
+from kafka2hive.decode.contract.forms import ElementTexts
 from kafka2hive.decode.contract.sources import (
     SchemaUnresolvable,
     Source,
@@ -246,9 +247,30 @@ class _AvroResolver:
     def column(self, number: int, writer_type: Type) -> plan.Value:
         """Return how values of the type fill the column of this number. Raises SchemaUnresolvable."""
         column, source = self._columns.field(number), self._sources[number]
+        if isinstance(source.form, ElementTexts):
+            return self._raw_elements(writer_type)
         return self._value(
             writer_type, column.type, f"column {column.name}", source.unit, json=source.leeway.json
         )
+
+    def _raw_elements(self, writer_type: Type) -> plan.Value:
+        """Return how an array becomes the bytes of its elements. Raises SchemaUnresolvable."""
+        definition = self._schema.definition(writer_type)
+        match definition:
+            case Array(items):
+                return plan.AvroElements(plan.AvroRaw(self._shape(items)))
+            case AvroPrimitive("null"):
+                return plan.Null()
+            case Union(branches):
+                values: list[plan.Value] = []
+                for branch in branches:
+                    try:
+                        values.append(self._raw_elements(branch))
+                    except SchemaUnresolvable as error:
+                        values.append(plan.Unfit(str(error)))
+                self._one_must_fit(values)
+                return plan.Choice(tuple(values))
+        raise SchemaUnresolvable(f"{text_of(definition)} is not an array whose elements are rows")
 
     def _value(
         self,

@@ -96,6 +96,7 @@ class DecoderSpec:
     `check`: receives the schemas that messages name. `wire`: how messages name them.
     `rows`: how a message holds rows: `one`; `lines` for `json` and `csv`; `array` for `json` and `json_schema`.
     `array`: the path to that array in the message's object; empty: the message is the array.
+    `element_of`: the messages are elements of the array at this path of the type that their schemas describe.
     `change_log`: the tool whose envelopes are unpacked, in any format with named fields.
     `flat`: Debezium's envelopes are unpacked already. `canal`: options of Canal's messages.
     `decimals`: how Debezium writes decimals in JSON; None: as the records' schemas say.
@@ -113,6 +114,7 @@ class DecoderSpec:
     check: SchemaCheck | None = None
     rows: str = "one"
     array: tuple[str, ...] = ()
+    element_of: tuple[str, ...] = ()
     csv: CsvOptions = CsvOptions()  # noqa: RUF009  the same
     change_log: ChangeLog | None = None
     flat: FlatRows | None = None

@@ -5,16 +5,18 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from kafka2hive.decode.contract.sources import Source
+from kafka2hive.config.keys import WireFormat
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head, indexed_heads, long_id_hint
 from kafka2hive.decode.framing.other_types import Clock, EpochForm, Stamps, TimeNumbers
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.exact import ProtobufExactDecoder
 from kafka2hive.decode.protobuf.plan import ProtobufPlan
-from kafka2hive.decode.protobuf.resolve import is_clock, resolve
+from kafka2hive.decode.protobuf.resolve import has_rows, is_clock, resolve
 from kafka2hive.decode.schema_decoder import SchemaDecoder
-from kafka2hive.decode.schemas.protobuf import Message, ProtobufSchema, parse
+from kafka2hive.decode.schemas.protobuf import Message, ProtobufField, ProtobufSchema, parse
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.decode.values.epochs import UNIT_OF, UNITS
 from kafka2hive.model.writer_schema import PROTOBUF, SchemaId, WriterSchema
@@ -35,8 +37,9 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
     kind = PROTOBUF
     content = "the message's indexes, the data"
 
-    def _heads(self, values: pa.BinaryArray) -> Iterator[tuple[Head, Places]]:
-        return indexed_heads(values, self._wire)
+    @staticmethod
+    def heads_of(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Places]]:
+        return indexed_heads(values, wire)
 
     def _only_type(self, writer: WriterSchema) -> MessageType:
         schema = parse(writer)
@@ -82,13 +85,29 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         return finer_times(plan)
 
     def _clock_of(self, writer_type: MessageType, keys: tuple[str, ...]) -> Clock | None:
-        message: Message | None = writer_type.schema.messages[writer_type.name]
-        for key in keys:
-            fields = [] if message is None else message.fields
-            found = [field for field in fields if self._spelling(field.name) == self._spelling(key)]
-            is_message = len(found) == 1 and found[0].kind == "message" and found[0].label != "repeated"
-            message = writer_type.schema.messages[found[0].type] if is_message else None
+        message = self._message_at(writer_type, keys)
         return "message" if message is not None and is_clock(message) else None
+
+    def _message_at(self, writer_type: MessageType, keys: tuple[str, ...]) -> Message | None:
+        """Return the type of the message at a path; None if there is another value, or several."""
+        message = writer_type.schema.messages[writer_type.name]
+        for key in keys:
+            field = self._field_of(message, key)
+            if field is None or field.kind != "message" or field.label == "repeated":
+                return None
+            message = writer_type.schema.messages[field.type]
+        return message
+
+    def _field_of(self, message: Message, key: str) -> ProtobufField | None:
+        found = [field for field in message.fields if self._spelling(field.name) == self._spelling(key)]
+        return found[0] if len(found) == 1 else None
+
+    def _element_type(self, writer_type: MessageType, keys: tuple[str, ...]) -> MessageType:
+        message = self._message_at(writer_type, keys[:-1])
+        field = None if message is None else self._field_of(message, keys[-1])
+        if field is None or not has_rows(field, writer_type.schema):
+            raise SchemaUnresolvable(f"the message has no repeated message at {path_text(keys)}")
+        return MessageType(writer_type.schema, field.type)
 
     def _time_numbers(self, plan: ProtobufPlan) -> Mapping[int, TimeNumbers]:
         return time_numbers(plan)

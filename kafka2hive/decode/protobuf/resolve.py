@@ -6,6 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.forms import ElementTexts
 from kafka2hive.decode.contract.sources import (
     SchemaUnresolvable,
     Source,
@@ -69,6 +70,11 @@ def single(
         case "message":
             return _well_known(schema.messages[field.type], schema, dtype, unit)
     return None
+
+
+def has_rows(field: ProtobufField, schema: ProtobufSchema) -> bool:
+    """Return whether the field is an array of messages, which may be rows."""
+    return field.label == "repeated" and field.kind == "message" and not schema.messages[field.type].is_entry
 
 
 def is_clock(message: Message) -> bool:
@@ -194,6 +200,10 @@ class _ProtobufResolver:
 
     def _column(self, message: Message, field: ProtobufField, number: int) -> plan.Value | plan.Entry:
         column, source = self._columns.field(number), self._sources[number]
+        if isinstance(source.form, ElementTexts):
+            if not has_rows(field, self._schema):
+                raise SchemaUnresolvable(f"{text_of(field)} is not an array of messages that are rows")
+            return plan.ProtobufOctets()
         json = source.leeway.json
         if json != "refuse" and (
             field.label == "repeated" or single(field, self._schema, column.type, source.unit) is None

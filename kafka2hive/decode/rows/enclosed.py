@@ -5,6 +5,7 @@ one reads the elements as messages of one row.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -72,7 +73,14 @@ class EnclosedRowsDecoder:
         counts[places] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
         texts = pc.fill_null(lists.flatten().cast(pa.binary()), _NULL)
         decoded = decode_elements(self._row_decoder, Elements(texts, counts, refusals))
-        return self._with_columns_around(decoded, messages.rows, places, len(values))
+        return with_columns_around(
+            decoded,
+            self.schema,
+            names=self._around,
+            messages=messages.rows,
+            places=places,
+            size=len(values),
+        )
 
     def _of_schemas(self, values: pa.BinaryArray) -> dict[int, Reason]:
         """Return the reasons against messages with a schema of Kafka Connect, which says what the elements mean."""
@@ -84,22 +92,25 @@ class EnclosedRowsDecoder:
         places = self._schemas.groups(values).get(True)
         return {} if places is None else dict.fromkeys(places.tolist(), reason)
 
-    def _with_columns_around(
-        self, decoded: Decoded, messages: pa.RecordBatch, places: Places, size: int
-    ) -> Decoded:
-        """Return the rows with the columns of their messages; message `places[i]` of `size` is row i of `messages`."""
-        if not self._around:
-            return decoded
-        row_of = np.zeros(size, np.int64)
-        row_of[places] = np.arange(len(places))
-        order = pa.array(row_of[decoded.accepted.to_numpy()])
-        columns = {name: messages.column(name).take(order) for name in self._around}
-        columns |= zip(decoded.rows.schema.names, decoded.rows.columns, strict=True)
-        rows = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return Decoded(
-            rows=rows,
-            accepted=decoded.accepted,
-            rejected=decoded.rejected,
-            reasons=decoded.reasons,
-            without_rows=decoded.without_rows,
-        )
+
+def with_columns_around(
+    decoded: Decoded,
+    schema: pa.Schema,
+    names: Sequence[str],
+    messages: pa.RecordBatch,
+    places: Places,
+    size: int,
+) -> Decoded:
+    """Return the rows of `schema` with the columns `names` of their messages.
+
+    Message `places[i]` of `size` is row i of `messages`.
+    """
+    if not names:
+        return decoded
+    row_of = np.zeros(size, np.int64)
+    row_of[places] = np.arange(len(places))
+    order = pa.array(row_of[decoded.accepted.to_numpy()])
+    columns = {name: messages.column(name).take(order) for name in names}
+    columns |= zip(decoded.rows.schema.names, decoded.rows.columns, strict=True)
+    rows = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    return replace(decoded, rows=rows)

@@ -69,6 +69,8 @@ pub enum Value {
     Unfit,
     /// Any type to its JSON text: the number of its form, and whether keys are sorted
     Json(usize, bool),
+    /// Any value of this shape to its bytes
+    Raw(usize),
     /// Skip a value of this shape
     Skip(usize),
 }
@@ -196,6 +198,12 @@ impl Value {
                 let Column::Text(column) = column else { return Err(Doubt) };
                 texts::read(&context.forms, *form, *sorted, bytes, column)?;
                 bytes.format.texts += 1;
+            }
+            Value::Raw(shape) => {
+                let Column::Binary(column) = column else { return Err(Doubt) };
+                let start = bytes.at;
+                skip(&context.shapes, *shape, bytes)?;
+                column.push(bytes.message.get(start..bytes.at).ok_or(Doubt)?);
             }
             Value::Unfit | Value::Skip(_) => return Err(Doubt),
         }

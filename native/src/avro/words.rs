@@ -160,6 +160,7 @@ fn value(words: &Any) -> PyResult<Value> {
         "Choice" => choice(at(1)?.extract::<Vec<Any>>()?.iter().map(value).collect::<PyResult<_>>()?),
         "Unfit" => Value::Unfit,
         "Json" => Value::Json(at(1)?.extract()?, at(2)?.extract()?),
+        "Raw" => Value::Raw(at(1)?.extract()?),
         "Skip" => Value::Skip(at(1)?.extract()?),
         other => return Err(wrong(other)),
     })

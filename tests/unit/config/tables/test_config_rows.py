@@ -12,6 +12,17 @@ from tests.harness.map_text import FILMS, HEAD, films, problems_of
 COLUMNS = "    columns: {a: string}\n"
 
 
+@pytest.mark.parametrize("format", ["avro", "protobuf"])
+def test_rows_in_an_array_of_avro_and_protobuf(format: str) -> None:
+    head = HEAD + "registry: {url: 'http://registry:8081'}\n" + FILMS + f"    format: {format}\n"
+    (table,) = load_text(f"{head}    rows: {{array: $.a.b}}\n{COLUMNS}", "map.yaml", {}).tables
+    assert table.may_hold_several and array_path(table.rows) == ("a", "b")
+    (problem,) = problems_of(f"{head}    rows: {{array: $.a}}\n    schema_evolution: add\n{COLUMNS}")
+    assert "cannot be used with rows in an array of avro and protobuf: write ignore" in problem
+    (problem,) = problems_of(f"{head}    rows: array\n{COLUMNS}")
+    assert "array is used only with format json or json_schema" in problem
+
+
 def test_a_message_is_one_row_by_default() -> None:
     table = films(COLUMNS)
     assert (table.rows, table.may_hold_several) == ("one", False)
