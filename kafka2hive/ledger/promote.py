@@ -17,6 +17,9 @@ from kafka2hive.model.paths.table_directory import hidden_letters
 from kafka2hive.model.text import counted
 from kafka2hive.storage.port import FileSystem, StorageError, children, in_its_directory, length_at
 
+MISSING = "ledger.missing"
+"""The code of the STOP for a committed file that is at neither place."""
+
 
 class FileState(Enum):
     """The place of an undamaged committed file."""
@@ -57,7 +60,7 @@ def classify(
         )
     if staged is not None:
         return FileState.STAGED
-    return stop_for("ledger.missing", table, file, f"neither there nor staged ({base_name(file.staged)})")
+    return stop_for(MISSING, table, file, f"neither there nor staged ({base_name(file.staged)})")
 
 
 def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRequired:

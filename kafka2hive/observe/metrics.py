@@ -101,7 +101,7 @@ class ServiceMetrics:
         self._moves = self._counter(
             "moves_total",
             "`renamed`, `already_there` (an earlier attempt or run had moved them), `retried` (each "
-            "further attempt of a rename)",
+            "further attempt), `missing` (a file is at neither place: its table is stopped)",
             "table",
             "outcome",
         )
@@ -285,6 +285,10 @@ class ServiceMetrics:
         for outcome in ("renamed", "already_there", "retried"):
             self._add(getattr(moves, outcome), self._moves, table, outcome)
         self._add(moves.unaccounted, self._unaccounted, table)
+
+    def observe_missing_file(self, table: str) -> None:
+        """Count a committed file that was neither staged nor at its final place; its table is stopped (R6)."""
+        self._add(1, self._moves, table, "missing")
 
     def observe_paused(self, table: str, *, paused: bool) -> None:
         """Set whether an operator has paused the table."""

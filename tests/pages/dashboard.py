@@ -268,7 +268,7 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
             Graph("Files created", "By table.", "cps", [_rate_by_table("files_created_total")], True),
             Graph(
                 "Moves by outcome",
-                "Renames to `.final`: done, already done by an earlier attempt, tried again.",
+                "Renames to `.final`: done, already done by an earlier attempt, tried again; or the file was missing.",
                 "cps",
                 [_rate_by_table("moves_total", "{{outcome}}", "outcome")],
             ),

@@ -112,6 +112,10 @@ def _of_complete(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="complete")
 
 
+def _of_services_that_complete(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="complete-services")
+
+
 def _of_damage(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="damage")
 
@@ -911,7 +915,7 @@ MUTANTS = (
         "a staged file that is nowhere is taken for moved",
         FILE_STATE,
         (
-            '    return stop_for("ledger.missing", table, file,',
+            "    return stop_for(MISSING, table, file,",
             '    return FileState.MOVED if True else stop_for("", table, file,',
         ),
     ),
@@ -2259,5 +2263,23 @@ MUTANTS = (
             "for each in snapshot.unregistered if each.name not in names)",
             "for each in snapshot.unregistered)",
         ),
+    ),
+    _of_services_that_complete(
+        "what is certified at the end of a run is left to the next start",
+        EPOCHS,
+        (
+            "self._steps.record_registrations([t for t in serving if t.owned.state.withheld], ending=True)",
+            "serving.clear()",
+        ),
+    ),
+    _of_services_that_complete(
+        "a certificate that is written later registers nothing",
+        TABLE_STEPS,
+        ("            self._registrar.enqueue(table.open_registrations)\n", ""),
+    ),
+    _of_services_that_complete(
+        "what has a certificate is registered after the next snapshot only",
+        OWNED_LEDGER,
+        ("frozenset(self.state.unregistered) | self.released", "frozenset(self.state.unregistered)"),
     ),
 )

@@ -82,6 +82,7 @@ class RunParts:
             corrections=[self.watcher.locations_corrected],
             lapses=[self.watcher.registrations_lapsed],
             compactions=[self.watcher.compaction],
+            losses=[self.watcher.file_missing],
         )
         if self.follower is not None:
             reporter.epochs.append(self.follower)

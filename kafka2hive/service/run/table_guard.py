@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from kafka2hive.ledger.look import NoLedger, the_generation
 from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.promote import MISSING
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     Fenced,
@@ -18,6 +19,7 @@ from kafka2hive.model.errors import (
 from kafka2hive.service.containment import Containment, bug_in
 from kafka2hive.service.process import is_of_command, shown_process
 from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.storage.port import StorageError
 
@@ -37,11 +39,12 @@ class TableGuard:
     After a bug nobody knows whether the work had committed, so the next try takes the table over again and reads the ledger.
     """
 
-    def __init__(self, ports: Ports, owned_tables: OwnedTables) -> None:
+    def __init__(self, ports: Ports, owned_tables: OwnedTables, reporter: Reporter) -> None:
         self.forgetters: list[Callable[[Table], None]] = []
         """Each drops what one part of the run remembers of a table."""
         self._ports = ports
         self._owned_tables = owned_tables
+        self._reporter = reporter
         self._containment = Containment()
 
     def attempt(self, table: Table, work: Callable[[Table], Result]) -> list[Result]:
@@ -51,6 +54,8 @@ class TableGuard:
         except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:
             if not self._owned_tables.evolution.takes(table, error):
                 self._owned_tables.set_aside(table, error)
+            if error.code == MISSING:
+                self._reporter.file_missing(table.name)
             return []
         except (Fenced, TakeOverLost) as error:
             self.forget(table)

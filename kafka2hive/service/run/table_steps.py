@@ -60,7 +60,7 @@ class TableSteps:
         once: bool,
     ) -> None:
         self.settings: dict[str, TableSettings] = {}
-        self.guard = TableGuard(wiring.ports, owned_tables)
+        self.guard = TableGuard(wiring.ports, owned_tables, reporter)
         self.chores = chores_of_a_run(wiring, self, registrar, reporter, once=once)
         self.guard.forgetters += [self.chores.forget, owned_tables.completion.forget]
         self._wiring = wiring

@@ -78,6 +78,7 @@ class Reporter:
     corrections: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
     compactions: list[Callable[[str, bool], None]] = field(default_factory=list)
     lapses: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
+    losses: list[Callable[[str], None]] = field(default_factory=list)
     _containment: Containment = field(default_factory=Containment)
 
     def _call(self, listener: Callable[..., None], *arguments: object) -> None:
@@ -96,6 +97,11 @@ class Reporter:
         """Report Hive partitions that are registered again, because Hive's table was dropped and created again."""
         for listener in self.lapses:
             self._call(listener, partitions)
+
+    def file_missing(self, table: str) -> None:
+        """Report a committed file of the table that is at neither place, so that the table was stopped."""
+        for listener in self.losses:
+            self._call(listener, table)
 
     def compaction(self, table: str, *, moved: bool) -> None:
         """Report that a Hive partition of the table was compacted (`moved`), or that compacting it failed."""

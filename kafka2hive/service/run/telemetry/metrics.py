@@ -88,6 +88,9 @@ class EpochWatcher:
     def compaction(self, table: str, moved: bool) -> None:
         self._metrics.observe_compaction(table, moved=moved)
 
+    def file_missing(self, table: str) -> None:
+        self._metrics.observe_missing_file(table)
+
     def summary(self, tables: list[Table]) -> str:
         return total_line(
             self._totals,

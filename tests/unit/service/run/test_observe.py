@@ -269,6 +269,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
     try:
         metrics.observe_epoch(EPOCH)
         metrics.observe_moves("d.t", FileMoves(created=2, already_there=1, retried=3))
+        metrics.observe_missing_file("d.t")
         metrics.observe_lag("d.idle", 5, None)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             lines = set(answer.read().decode().splitlines())
@@ -283,6 +284,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_moves_total{outcome="renamed",table="d.t"} 4.0',
         'kafka2hive_moves_total{outcome="already_there",table="d.t"} 2.0',
         'kafka2hive_moves_total{outcome="retried",table="d.t"} 3.0',
+        'kafka2hive_moves_total{outcome="missing",table="d.t"} 1.0',
         'kafka2hive_unaccounted_files{table="d.t"} 1.0',
         'kafka2hive_unaccounted_files{table="d.u"} 0.0',
         'kafka2hive_lag_records{table="d.idle"} 5.0',

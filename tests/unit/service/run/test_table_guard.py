@@ -19,6 +19,7 @@ from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.result import exit_code
 from kafka2hive.service.run.stopped_tables import LOOK_SECONDS
 from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
 from tests.harness.epoch_loop import EARLY, LATE, AtOnce, Kafka, make_loop_and_tables, make_wiring, run
@@ -102,6 +103,26 @@ def test_a_bug_in_any_step_of_a_table_sets_it_aside_and_loses_nothing(
     dump_all(loop, wiring)
     assert ends_in_ledgers(wiring) == {"early": 7, "late": 11}
     assert owned_tables.tables["air.early"].aside is None
+
+
+def test_a_missing_file_stops_its_table_and_is_counted(tmp_path: Path) -> None:
+    missing: list[str] = []
+    loop, owned_tables = make_loop_and_tables(
+        make_wiring(tmp_path),
+        Kafka(),
+        once=False,
+        schemas=AtOnce(),
+        reporter=Reporter(losses=[missing.append]),
+    )
+    for name, code in (("air.late", "ledger.length"), ("air.early", "ledger.missing")):
+
+        def stop(_: Table, code: str = code) -> None:
+            raise ManualActionRequired(code, "a file is gone", "recover")
+
+        table = owned_tables.tables[name]
+        assert loop._steps.guard.attempt(table, stop) == []
+        assert table.needs_manual_action
+    assert missing == ["air.early"]
 
 
 def test_a_bug_at_every_try_is_logged_once_and_tried_ever_more_seldom(
