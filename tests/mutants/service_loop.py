@@ -20,8 +20,20 @@ TABLE_STEPS = "kafka2hive.service.run.table_steps"
 
 SERVICE_LOOP = (
     *mistakes(
+        "kafka2hive.service.hive.lapsed",
+        "tests/unit/service/run/test_created_again.py",
+        (
+            "partitions of a table that was created again are shown before their certificates",
+            ("each.name for each in state.withheld}", "each.name for each in ()}"),
+        ),
+    ),
+    *mistakes(
         COMPLETION,
         "tests/unit/service/run/test_completion.py",
+        (
+            "an idle table withholds partitions that the map registers with their first files",
+            ("answer if table.owned.state.withheld and not answer.withholds else None", "None"),
+        ),
         (
             "topic partitions that do not answer count as read",
             ("if gone or len(ends) < len(topic_partitions):", "if gone:"),

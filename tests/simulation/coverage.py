@@ -241,12 +241,19 @@ COMPLETE = (
     "withheld partitions that were registered",
 )
 
+COMPLETE_SERVICES = (
+    "certificates withdrawn",
+    "partitions complete",
+    "withheld partitions that were registered",
+)
+
 CASES = {
     "ledger": LEDGER,
     "replay": REPLAY,
     "compaction": COMPACTION,
     "retention": RETENTION,
     "complete": COMPLETE,
+    "complete-services": COMPLETE_SERVICES,
     "service": SERVICE,
     "damage": DAMAGE,
     "orders": ORDERS,

@@ -17,6 +17,7 @@ KINDS: dict[str, Play] = {
     "retention": retention.run_schedule,
     "complete": complete.run_schedule,
     "service": service.run_schedule,
+    "complete-services": complete.run_services,
     "damage": damaged.run_schedule,
     "orders": orders.run_schedule,
 }
@@ -24,7 +25,7 @@ KINDS: dict[str, Play] = {
 
 `compaction`: those of a table that is compacted. `retention`: those of a table whose partitions expire.
 `complete`: those of a compacted table whose partitions Hive gets when they are complete.
-`service`: whole processes of two services.
+`service`: whole processes of two services. `complete-services`: those, one table of which Hive gets when it is complete.
 `damage`: those, damaged and repaired. `orders`: whole processes that take orders of operators.
 """
 

@@ -205,14 +205,16 @@ def check_chain(snapshots: list[SnapshotText]) -> None:
         if snapshot.generation < before.generation:
             raise Violation(f"epoch {snapshot.epoch} has generation {snapshot.generation}")
         _check_decisions(before, snapshot)
-        if not set(snapshot.registered) <= set(before.unregistered):
+        waiting = {each.name for each in snapshot.withheld}
+        ended = {each for each in before.withheld if each.name not in waiting}
+        if not set(snapshot.registered) <= set(before.unregistered) | ended:
             raise Violation(f"epoch {snapshot.epoch} has registered {snapshot.registered}")
         touched = {file.hive_partition for file in snapshot.files}
         given_up = {each.partition for each in snapshot.forgotten}
         dropped = {line.partition for line in snapshot.dropped if line.epoch == snapshot.epoch}
-        pending = set(before.unregistered) - set(snapshot.registered) | set(snapshot.lapsed)
+        pending = (set(before.unregistered) | ended) - set(snapshot.registered) | set(snapshot.lapsed)
         owed = pending - dropped | touched
-        if set(snapshot.unregistered) != owed - given_up:
+        if set(snapshot.unregistered) != owed - given_up - set(snapshot.withheld):
             raise Violation(
                 f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, before it {before.unregistered}"
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.paths.ledger import parse_snapshot_name
+from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import REBUILT
@@ -33,7 +33,7 @@ def watch(world: World) -> None:
 
 def check_shown(world: World, partition: HivePartition) -> None:
     """Check that a partition that the newest snapshot withholds has a certificate, at the place that Hive gets (G2)."""
-    newest = _newest(world)
+    newest = _newest(world, partition.table)
     if newest is None or partition.name not in {each.name for each in newest.withheld}:
         return
     world.count["withheld partitions that were registered"] += 1
@@ -41,10 +41,11 @@ def check_shown(world: World, partition: HivePartition) -> None:
         raise Violation(f"Hive gets {partition}, which has no certificate")
 
 
-def _newest(world: World) -> SnapshotText | None:
+def _newest(world: World, table: str) -> SnapshotText | None:
+    """Return the newest snapshot of a table's ledger, None if the table has no ledger."""
     paths = [
         (parsed[0], path)
-        for path in world.namenode.files_below(LEDGER.table_directory)
+        for path in world.namenode.files_below(LedgerPaths(LEDGER.root, table).table_directory)
         if (parsed := parse_snapshot_name(base_name(path))) and world.namenode.read(path)
     ]
     return read_snapshot(world.namenode.read(max(paths)[1])) if paths else None

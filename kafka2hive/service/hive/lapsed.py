@@ -70,9 +70,8 @@ def lapsed_partitions(
     places = {each.name: each for each in found}
     places |= {each.partition.name: each.partition for each in state.early if each.partition.table in tables}
     left = {each.partition.name for each in state.dropped} | {each.partition.name for each in state.forgotten}
-    left |= {
-        each.name for each in state.withheld
-    }  # those with a certificate are pending registrations anyway
+    # a withheld partition with a certificate is a pending registration anyway
+    left |= {each.name for each in state.withheld}
     return frozenset(each for name, each in places.items() if name not in left)
 
 

@@ -83,7 +83,8 @@ class Surroundings:
     `damaged` are the damaged tables, `stops` by table the error codes that set it aside. `version` is that of the map with which
     the next process starts. If `shares_time`, all processes have the cluster's clock; otherwise each has its own, and dates stand
     still. If `refuses_late`, late rows of the table with certificates become dead letters. If `waits`, tables wait until their
-    records are worth a file. `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the
+    records are worth a file. If `completes`, Hive gets partitions of the table with certificates when they are complete.
+    `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the
     locations of tables whose map has another one than at the beginning, `moved_partitions` the locations that somebody has
     changed in Hive.
     If `has_bugs`, unexpected errors stop the work on tables. If `tables_vanish`, others drop tables in Hive, and runs look for
@@ -100,6 +101,7 @@ class Surroundings:
     shares_time: bool = False
     refuses_late: bool = False
     waits: bool = False
+    completes: bool = False
     tables_vanish: bool = False
     sources: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
@@ -369,7 +371,12 @@ class Process:
         self.version = around.version
         self.wiring = Wiring(
             map_of(
-                order.service, self.version, tuple(around.moved.items()), around.refuses_late, around.waits
+                order.service,
+                self.version,
+                tuple(around.moved.items()),
+                around.refuses_late,
+                around.waits,
+                around.completes,
             ),
             ports,
             SimulatedProcesses(name),
@@ -491,11 +498,15 @@ class Process:
             self.clock.sleep(1.0 + self.world.below(20))
 
     def _is_certified(self, table: Table) -> bool:
-        """Return whether each of the table's partitions is certified; what can never be certified is not awaited."""
+        """Return whether each of the table's partitions is certified, and in Hive if it waited for that.
+
+        What can never be certified is not awaited.
+        """
         if table.rule.completion is None or self.world.uncertifiable == table.location:
             return True
         ledger = table.owned.ledger
-        return not ledger.state.open and len(ledger.certified) == len(ledger.state.certificates)
+        is_told = not ledger.released & table.open_registrations
+        return is_told and not ledger.state.open and len(ledger.certified) == len(ledger.state.certificates)
 
     @property
     def has_snapshots_left(self) -> bool:
@@ -584,7 +595,8 @@ class Process:
             pass
 
     def _drained(self) -> ServiceUnavailable | None:
-        """End `--once` in order: register with Hive, and record pending registrations."""
+        """End `--once` in order: certify, register with Hive, and record pending registrations."""
+        self.bugs.during(self.loop.release_complete)
         self._register()
         self.bugs.during(self.loop.record_registrations)
         if self.order.beats:
@@ -754,6 +766,8 @@ class Process:
             place = each.partition
             known = self.around.moved_partitions.get(place.location, place.location)
             hive = self.around.hive
+            if place.name in {waiting.name for waiting in owned.state.withheld}:
+                continue
             is_shown = hive.registered.get((place.table, place.path)) in (place.location, known)
             if not is_shown and place.table in hive.ddl.vanished:
                 self.world.count["certified while somebody dropped the table"] += 1

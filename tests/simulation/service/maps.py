@@ -12,6 +12,7 @@ from kafka2hive.config.keys import (
     KafkaOptions,
     Limits,
     Metrics,
+    PluginOptions,
     ServiceMap,
     SparkOptions,
     StartKind,
@@ -95,6 +96,14 @@ def _refusing_late(rule: TableRule, version: int) -> TableRule:
     return replace(rule, late="dead_letter", completion=CompletionOptions(DELAYS[version]))
 
 
+def _completing(rule: TableRule) -> TableRule:
+    """Return the rule with `register: complete`; the processes' own policy decides instead of the plug-in."""
+    if rule.completion is None:
+        return rule
+    policy = replace(rule.completion, plugin=PluginOptions(name="sim"))
+    return replace(rule, completion=policy, register="complete")
+
+
 @cache
 def map_of(
     service: str,
@@ -102,13 +111,17 @@ def map_of(
     moved: tuple[tuple[str, str], ...] = (),
     refuses_late: bool = False,
     waits: bool = False,
+    completes: bool = False,
 ) -> ServiceMap:
     """Return a service's map in this version.
 
     `moved` has the tables with another location than at the beginning. If `refuses_late`, late rows are dead letters.
-    If `waits`, tables are due as small tables with `flush.max_interval` are.
+    If `waits`, tables are due as small tables with `flush.max_interval` are. If `completes`, Hive gets the partitions of the
+    table with certificates when they are complete, except with every third version of the map.
     """
     rules = [rule_of(table, topics, version) for table, topics in TABLES[service].items()]
+    if completes:
+        rules = [_completing(rule) if version % 3 < 2 else rule for rule in rules]
     if waits:
         rules = [replace(rule, flush=WAITING) for rule in rules]
     return ServiceMap(

@@ -215,6 +215,7 @@ def judge_tables(around: Any) -> None:
     """Check every promise about the files, table by table. Raises Violation."""
     world: World = around.world
     everything = []
+    withheld: set[tuple[str, str]] = set()
     for tables in TABLES.values():
         for table, topics in tables.items():
             ledger, location = LedgerPaths(LEDGER.root, table), location_of(table)
@@ -247,9 +248,17 @@ def judge_tables(around: Any) -> None:
                 raise Violation(
                     f"{table}: Hive is up, yet these stay to be registered: {newest.unregistered}"
                 )
+            if newest.withheld and world.uncertifiable != location:
+                raise Violation(
+                    f"{table}: these are complete, and Hive does not have them: {newest.withheld}"
+                )
+            withheld |= {each.name for each in newest.withheld}
             if newest.ledger_id.encode() not in _content(world, owner_marker(location)):
                 raise Violation(f"{table}: its owner marker does not name its ledger")
             everything += files
     check_files(world, everything)
-    check_hive(around.hive, [file for file in everything if not _was_lost_with_its_table(around, file)])
+    shown = [file for file in everything if file.hive_partition.name not in withheld]
+    check_hive(around.hive, [file for file in shown if not _was_lost_with_its_table(around, file)])
+    if early := withheld & around.hive.registered.keys():
+        raise Violation(f"these can never be complete, and Hive has them: {sorted(early)}")
     _check_tables_in_hive(around)

@@ -537,3 +537,24 @@ def test_what_waits_behind_an_open_transaction_is_not_read() -> None:
     assert story.through() is None
     story.stands({A0: 10, A1: 0, B0: 2})
     assert story.through() == T1
+
+
+def test_with_the_map_of_another_day_an_idle_table_withholds_nothing_any_more() -> None:
+    """What waits for its certificate is known to Hive only then, so it needs not be registered to become complete."""
+    waiting = HivePartition("d.t", DAYS[0], f"file:///w/{DAYS[0]}")
+    story = Story(waits_for_hive=True, register="complete")
+    story.looks({A0: 0, A1: 0, B0: 0}, T1)
+    story.opens(DAYS[0])
+    restate(story.table, withheld=(waiting,))
+    assert story.completion.ask_for_news(story.table, ending=False) is None, "it waits on"
+    story.policy.yes = {DAYS[0]}
+    story.clock.sleep(ASK_SECONDS)
+    assert story.due() == {DAYS[0]}
+    assert story.said().withholds
+    rule = replace(story.table.rule, register="first")
+    story.table.in_map = replace(story.table.in_map, rule=rule)
+    story.policy.yes = set()
+    said = story.completion.ask_for_news(story.table, ending=False)
+    assert isinstance(said, Completeness) and not said.withholds and not said.complete
+    restate(story.table, withheld=())
+    assert story.completion.ask_for_news(story.table, ending=False) is None

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.config.keys import CompletionOptions
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.snapshot import ComparedTable, DroppedPartition, EarlyPartition, ForgottenRegistration
+from kafka2hive.model.snapshot import (
+    UNKNOWN_TIME,
+    ComparedTable,
+    DroppedPartition,
+    EarlyPartition,
+    ForgottenRegistration,
+    Tracking,
+)
 from kafka2hive.service.hive.table_looks import TableGone
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate, HiveGate
@@ -171,6 +179,18 @@ def test_each_partition_is_registered_at_the_place_that_the_ledger_gives_it_and_
     service.hive.created["air.early"] = TUESDAY
     service.go_on()
     assert service.pending == {open_day, service.day(DAYS[2])}
+
+
+def test_a_day_that_waits_for_its_certificate_is_not_registered_again(service: Service) -> None:
+    waiting = service.day(DAYS[1])
+    restate(service.early, withheld=(waiting,), tracking=Tracking(1, UNKNOWN_TIME))
+    rule = replace(service.early.rule, completion=CompletionOptions(), register="complete")
+    service.early.in_map = replace(service.early.in_map, rule=rule)
+    service.hive.created["air.early"] = TUESDAY
+    service.kafka.ends[EARLY] += 5
+    service.go_on()
+    assert service.pending == {service.day(DAYS[0]), service.day(DAYS[2])} == set(service.lapsed)
+    assert service.early.owned.state.withheld == (waiting,)
 
 
 def test_letters_are_registered_again_by_the_ledger_of_each_table(service: Service) -> None:
