@@ -386,7 +386,7 @@ class _Partition:
         wrong = wrong_registration(partition, self.metastore)
         if wrong is None:
             return Completion.COMPLETE, []
-        pending = partition in state.unregistered
+        pending = partition in (*state.unregistered, *state.withheld_until_certified)
         return Completion.UNREGISTERED, [] if pending else [Finding("verify.hive", str(self.name), wrong)]
 
     def _data(self, snapshot: Snapshot) -> Iterator[DataFile]:

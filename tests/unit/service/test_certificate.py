@@ -192,6 +192,17 @@ def test_a_complete_partition_waits_for_hive(dump: Dump) -> None:
         report(dump, metastore=Locations(here, answers=False))
 
 
+def test_a_partition_that_waited_for_its_certificate_waits_for_hive_with_it(dump: Dump) -> None:
+    state, place = dump.owned.state, dump.partition(DAY)
+    others = tuple(each for each in state.unregistered if each != place)
+    waits = replace(state, withheld=(place,), unregistered=others)
+    dump.owned = replace(dump.owned, state=waits)
+    dump.publish(replace(dump.complete(DAY), withholds=True))
+    assert dump.owned.state.withheld == (place,)
+    missing = report(dump, metastore=Locations(None))
+    assert missing.completion is Completion.UNREGISTERED and not missing.findings
+
+
 def test_an_older_partition_is_found_after_its_table_has_moved(dump: Dump) -> None:
     old = dump.partition(DAY).location
     dump.publish(dump.complete(DAY))
