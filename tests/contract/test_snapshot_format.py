@@ -355,6 +355,16 @@ def test_format_9_has_registrations_that_have_lapsed_with_hives_table() -> None:
     assert [each.created for each in decode(frozen).compared] == ["Sat Nov 21 08:10:00 UTC 2026"]
 
 
+WAITING = replace(AGAIN, withheld=(HivePartition("air.flights", "dt=2013-01-20", f"{TABLE}/dt=2013-01-20"),))
+"""A partition waits for its certificate (`register: complete`)."""
+
+
+def test_format_10_has_partitions_that_wait_for_their_certificate() -> None:
+    frozen = (FROZEN / "format-10.snapshot").read_bytes()
+    assert decode(frozen) == WAITING
+    assert encode(WAITING) == frozen
+
+
 def test_an_older_program_reads_a_snapshot_that_says_when_hives_table_was_created() -> None:
     compared = (replace(FORMAT_1.compared[0], created="Sat Nov 21 08:10:00 UTC 2026"),)
     data = encode(replace(FORMAT_1, compared=compared))
@@ -376,7 +386,8 @@ def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
         (6, FORMAT_6),
         (7, WITH_RETIREMENT),
         (8, WITH_EXPIRY),
-        (FORMAT, AGAIN),
+        (9, AGAIN),
+        (FORMAT, WAITING),
     ],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:

@@ -193,4 +193,5 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         added=some(
             lambda: AddedColumn(name=word(), type=word(), schema=word(), added_at=word(), epoch=number())
         ),
+        withheld=some(partition),
     )
