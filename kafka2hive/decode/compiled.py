@@ -183,8 +183,8 @@ def type_words(
 ) -> object:
     """Return the type, and how its values are written, in the words that the library reads (native/src/plan.rs)."""
     match form:
-        case ElementTexts():
-            return ("array", "object")
+        case ElementTexts(non_finite):
+            return ("array", "object with non-finite numbers" if non_finite else "object")
         case Mismatch():
             return ("never", type_words(dtype, spelling))
         case Unscaled(scale):

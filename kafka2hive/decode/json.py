@@ -116,11 +116,16 @@ class JsonExactDecoder:
             parse_constant=self._non_number,
         )
         self._takes_non_finite = [source.leeway.non_finite != "refuse" for source in sources]
+        self._elements = {
+            number
+            for number, s in enumerate(sources)
+            if isinstance(s.form, ElementTexts) and s.form.non_finite
+        }
         self._non_numbers = 0
 
     def _non_number(self, name: str) -> NonNumber:
         """Return NaN or an infinity, if a column may take it; `_row` refuses those that no column takes."""
-        if not any(self._takes_non_finite):
+        if not any(self._takes_non_finite) and not self._elements:
             raise _no_json(name)
         self._non_numbers += 1
         return NonNumber(name)
@@ -171,7 +176,7 @@ class JsonExactDecoder:
         return row
 
     def _takeable(self, members: Members, wanted: SourceTree) -> int:
-        """Return how many of the object's values are NaN or an infinity that columns take."""
+        """Return how many of the object's values are NaN or an infinity that columns take, or the decoder of elements judges."""
         if not self._non_numbers or wanted.columns:
             return 0  # a column that takes the object whole takes no NaN within it
         count = 0
@@ -183,6 +188,8 @@ class JsonExactDecoder:
                 count += not node.inner and all(self._takes_non_finite[number] for number in node.columns)
             elif type(value) is Members:
                 count += self._takeable(value, node)
+            elif type(value) is list and not node.inner and self._elements.issuperset(node.columns):
+                count += _non_numbers_in(value)
         return count
 
     def _fill(self, row: list[Any], members: Members, wanted: SourceTree, path: tuple[str, ...]) -> None:
@@ -212,6 +219,13 @@ class JsonExactDecoder:
                     "json.type", f"{path_text((*path, key))} expects an object, got {kind_of(value)}"
                 )
             self._fill(row, value, node, (*path, key))
+
+
+def _non_numbers_in(value: Any) -> int:
+    """Return how many values within a value are NaN or an infinity."""
+    if type(value) is Members:
+        return sum(_non_numbers_in(inner) for _, inner in value)
+    return sum(map(_non_numbers_in, value)) if type(value) is list else type(value) is NonNumber
 
 
 def _column_taker(

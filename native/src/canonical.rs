@@ -148,7 +148,7 @@ mod tests {
 
     fn canonical(text: &str) -> Option<String> {
         let mut column = Canonical::default();
-        let mut context = Context { scratch: vec![], utc: true, changed: Default::default() };
+        let mut context = Context { scratch: vec![], utc: true, changed: Default::default(), with_non_finite: 0 };
         column.take(&mut Cursor::new(text.as_bytes()), &mut context, 1).ok()?;
         Some(String::from_utf8(column.texts.get(0).to_vec()).unwrap())
     }

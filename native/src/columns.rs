@@ -44,8 +44,8 @@ pub enum Column {
     Text(Texts),
     /// string, which also takes the characters of any other JSON value
     Json(Texts),
-    /// The characters of an object
-    Object(Texts),
+    /// The characters of an object; with `true` NaN and the infinities may be in it
+    Object(Texts, bool),
     /// string, which also takes the canonical text of any other JSON value
     Canonical(Box<Canonical>),
     /// Times as they are written: strings, whole numbers, and with `true` arrays of them, without white space
@@ -81,7 +81,7 @@ macro_rules! each {
             Column::Unscaled($inner) => $do,
             Column::Loose($inner) => $do,
             Column::Never($inner) => $do,
-            Column::Text($inner) | Column::Json($inner) | Column::Object($inner) => $do,
+            Column::Text($inner) | Column::Json($inner) | Column::Object($inner, _) => $do,
             Column::Canonical($inner) => $do,
             Column::Times($inner, _) | Column::Number($inner) => $do,
             Column::Binary($inner) => $do,
@@ -151,12 +151,19 @@ impl Column {
                     context.changed.json += 1;
                 }
             },
-            Column::Object(column) => {
+            Column::Object(column, non_finite) => {
                 if cursor.peek() != b'{' {
                     return Err(Doubt);
                 }
                 let start = cursor.at;
-                cursor.skip(depth)?;
+                if cursor.skip(depth).is_err() {
+                    if !*non_finite {
+                        return Err(Doubt);
+                    }
+                    cursor.at = start;
+                    cursor.skip_with_non_finite(depth)?;
+                    context.with_non_finite += 1;
+                }
                 column.push(cursor.text.get(start..cursor.at).ok_or(Doubt)?);
             }
             Column::Canonical(column) => column.take(cursor, context, depth)?,

@@ -8,6 +8,8 @@ pub struct Context {
     pub utc: bool,
     /// How many values leeway changed
     pub changed: Changed,
+    /// How many objects were taken whole with NaN or an infinity in them
+    pub with_non_finite: u64,
 }
 
 /// How many values leeway changed, by kind.

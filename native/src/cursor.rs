@@ -262,6 +262,16 @@ impl<'a> Cursor<'a> {
 
     /// Moves past a value that no column takes, and checks it. `depth`: how many objects and arrays are open around it.
     pub fn skip(&mut self, depth: u32) -> Parsed<()> {
+        self.skip_value::<false>(depth)
+    }
+
+    /// Moves past a value as `skip` does; NaN and the infinities are values, too.
+    pub fn skip_with_non_finite(&mut self, depth: u32) -> Parsed<()> {
+        self.skip_value::<true>(depth)
+    }
+
+    #[inline(always)]
+    fn skip_value<const NON_FINITE: bool>(&mut self, depth: u32) -> Parsed<()> {
         let mut open = depth;
         let mut objects: u64 = 0; // a bit for each open object (1) or array (0), the innermost lowest; MAX_DEPTH is 64
         loop {
@@ -289,6 +299,9 @@ impl<'a> Cursor<'a> {
                 b't' => self.literal(b"true")?,
                 b'f' => self.literal(b"false")?,
                 b'n' => self.literal(b"null")?,
+                b'N' if NON_FINITE => self.literal(b"NaN")?,
+                b'I' if NON_FINITE => self.literal(b"Infinity")?,
+                b'-' if NON_FINITE && self.text.get(self.at + 1) == Some(&b'I') => self.literal(b"-Infinity")?,
                 _ => self.skip_number()?,
             }
             loop {

@@ -46,7 +46,12 @@ pub struct Decoder {
 impl Decoder {
     /// `columns`: empty; each of them must be in `whole`, or the target of exactly one value below `root`.
     pub fn new(columns: Vec<Column>, root: Node, whole: Vec<usize>, utc: bool) -> Self {
-        Decoder { root, whole, context: Context { scratch: vec![], utc, changed: Default::default() }, rows: Rows::new(columns) }
+        Decoder {
+            root,
+            whole,
+            context: Context { scratch: vec![], utc, changed: Default::default(), with_non_finite: 0 },
+            rows: Rows::new(columns),
+        }
     }
 }
 
@@ -97,9 +102,9 @@ fn row(root: &mut Node, whole: &[usize], message: &[u8], rows: &mut Rows, contex
     let mut cursor = Cursor::new(message);
     cursor.blanks();
     let start = cursor.at;
-    let non_finite = context.changed.non_finite;
+    let non_finite = (context.changed.non_finite, context.with_non_finite);
     fill(root, &mut cursor, rows, context, 0)?;
-    if context.changed.non_finite > non_finite && !whole.is_empty() {
+    if (context.changed.non_finite, context.with_non_finite) != non_finite && !whole.is_empty() {
         Cursor { text: message, at: start }.skip(0)?; // a text of the whole message has no NaN outside quotes
     }
     for number in whole {

@@ -1,7 +1,7 @@
 //! What Python passes for a table: each column's type, and the tree of keys that lead to the columns' values.
 //!
 //! A type is a word (`bigint`; `json` is a string that takes any JSON value, `canonical` one that sorts its keys, `object` one that takes
-//! the characters of an object, `number` those of a number), or a tuple of a word and its parameters:
+//! the characters of an object, `object with non-finite numbers` also with NaN in it, `number` those of a number), or a tuple of a word and its parameters:
 //! `("decimal", 5, 2)`, `("array", element)`, `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days, instant)`,
 //! `("unscaled", precision, scale, scale of the bytes)`, `("never", type)`, `("loose", type, {form: what it needs})`, `("times", arrays)`.
 //! A tree is a pair: the numbers of the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter,
@@ -106,7 +106,8 @@ fn simple(word: &str) -> PyResult<Column> {
         "double" => Column::Float64(Fixed::default()),
         "string" => Column::Text(Texts::default()),
         "json" => Column::Json(Texts::default()),
-        "object" => Column::Object(Texts::default()),
+        "object" => Column::Object(Texts::default(), false),
+        "object with non-finite numbers" => Column::Object(Texts::default(), true),
         "canonical" => Column::Canonical(Box::default()),
         "number" => Column::Number(Texts::default()),
         "binary" => Column::Binary(Texts::default()),

@@ -60,7 +60,7 @@ mod tests {
     fn bytes_are_a_decimal_of_their_own_scale_or_in_doubt() {
         let taken = |text: &str, from: i32| {
             let mut column = Unscaled::new(12, 2, from);
-            let mut context = Context { scratch: vec![], utc: true, changed: Default::default() };
+            let mut context = Context { scratch: vec![], utc: true, changed: Default::default(), with_non_finite: 0 };
             column.take(&mut Cursor::new(text.as_bytes()), &mut context).ok().and_then(|()| column.values.last())
         };
         assert_eq!(taken(r#""MDk=""#, 2), Some(12_345));

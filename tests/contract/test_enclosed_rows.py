@@ -224,3 +224,80 @@ def test_too_many_elements_are_one_dead_letter(way: str, monkeypatch: pytest.Mon
         "rows.many: 3 rows in one message, 2 are allowed",
         1,
     ]
+
+
+KEEP, TEXT = Leeway(non_finite="keep"), Leeway(json="text")
+NUMBERS = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("z", pa.float64()), ("whole", pa.string())])
+
+
+def of_numbers(way: str, whole: bool, changes: Changes | None = None) -> Decoder:
+    """Return the decoder of elements with `x`, which takes NaN, and `y`, which does not; `z` around them takes it, too."""
+    taken = [Source(("x",), None, KEEP), Source(("y",)), Source(("z",), None, KEEP, is_around=True)]
+    taken.append(Source((), None, TEXT, is_around=True) if whole else Source(("t",), None, TEXT))
+    return EnclosedRowsDecoder(
+        NUMBERS,
+        taken,
+        ("Records",),
+        lambda schema, of: WAYS[way](schema, "UTC", of, changes=changes or Changes()),
+        exact_spelling,
+    )
+
+
+NON_FINITE: list[tuple[str, Any]] = [
+    ('{"Records":[{"x":NaN},{"x":-Infinity,"y":1.5}]}', [["nan", None, None], ["-inf", "1.5", None]]),
+    ('{"Records":[{"x":1.5}],"z":Infinity}', [["1.5", None, "inf"]]),
+    ('{"z":NaN,"Records":[ {"x" : Infinity} ]}', [["inf", None, "nan"]]),
+    ('{"Records":[{"y":NaN}]}', "json.syntax"),
+    ('{"Records":[{"x":NaN,"q":[NaN]}]}', "json.syntax"),
+    ('{"Records":[{"x":[NaN]}]}', "json.syntax"),
+    ('{"Records":[{"t":NaN}]}', "json.syntax"),
+    ('{"Records":[NaN]}', "json.object"),
+    ('{"Records":NaN}', "json.syntax"),
+    ('{"Records":[{"x":NaN}],"q":NaN}', "json.syntax"),
+    ('{"Records":[{"x":+Infinity}]}', "json.syntax"),
+    ('{"Records":[{"x":NaN}],"z":"a"}', "json.type"),
+]
+
+
+def as_texts(outcome: Any) -> Any:
+    """NaN equals nothing, so numbers are compared as texts."""
+    if isinstance(outcome, Reason):
+        return outcome.code
+    return [[None if value is None else str(value) for value in row[:3]] for row in outcome]
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_columns_of_elements_and_around_them_take_nan_if_they_may(way: str) -> None:
+    changes = Changes()
+    made = of_numbers(way, False, changes)
+    found = outcomes_of(made, [message.encode() for message, _ in NON_FINITE])
+    assert [as_texts(one) for one in found[:3]] == [outcome for _, outcome in NON_FINITE[:3]]
+    for message, outcome in NON_FINITE:
+        (alone,) = outcomes_of(made, [message.encode()])
+        assert as_texts(alone) == outcome, message
+    assert dict(changes.take())["non_finite"] >= 5
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_a_column_with_the_whole_message_has_no_nan_in_it(way: str) -> None:
+    messages = [b'{"Records":[{"x":NaN}]}', b'{"Records":[{"x":1}],"z":NaN}', b'{"Records":[{"x":"NaN"}]}']
+    found = outcomes_of(of_numbers(way, True), messages)
+    assert [as_texts(one) for one in found] == ["json.syntax", "json.syntax", [["nan", None, None]]]
+    assert found[2][0][3] == messages[2].decode()
+
+
+@needs_compiled
+@pytest.mark.parametrize("whole", [False, True])
+def test_damaged_messages_with_nan_are_the_same_to_both_decoders(whole: bool) -> None:
+    draw = random.Random(3)
+    messages = []
+    for _ in range(3_000):
+        message = bytearray(draw.choice(NON_FINITE)[0].encode())
+        for _ in range(draw.randrange(3)):
+            message[draw.randrange(len(message))] = draw.choice(b'{}[],:"\\ 1NaIyxz-')
+        messages.append(bytes(message))
+    exact, compiled = (
+        [str(one) for one in outcomes_of(of_numbers(way, whole), messages)] for way in ("exact", "compiled")
+    )
+    for damage, one, other in zip(messages, exact, compiled, strict=True):
+        assert one == other, damage

@@ -57,7 +57,12 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class ElementTexts:
-    """The column, a list of strings, takes the characters of each element of an array whose elements are objects."""
+    """The column, a list of strings, takes the characters of each element of an array whose elements are objects.
+
+    `non_finite`: whether NaN and the infinities may stand outside quotes in elements; the decoder of the elements judges them.
+    """
+
+    non_finite: bool = False
 
 
 Form = AsWritten | Epoch | SinceMidnight | Unscaled | Mismatch | Each | Fields | ElementTexts

@@ -53,7 +53,10 @@ class EnclosedRowsDecoder:
         self._around = [field.name for field, _ in around]
         self._message_decoder = open_decoder(
             pa.schema([*(field for field, _ in around), (self._array, pa.list_(pa.string()))]),
-            [*(source for _, source in around), Source(array, form=ElementTexts())],
+            [
+                *(source for _, source in around),
+                Source(array, form=ElementTexts(any(s.leeway.non_finite != "refuse" for _, s in within))),
+            ],
         )
         self._row_decoder = open_decoder(
             pa.schema([field for field, _ in within]), [source for _, source in within]
