@@ -100,7 +100,7 @@ def of_service(system: str, name: str, code: str = "") -> Signs:
 
 
 STORAGE, KAFKA = of_service("storage", "the file system", "storage.unavailable"), of_service("kafka", "Kafka")
-HIVE, REGISTRY = of_service("hive", "HiveServer2"), of_service("registry", "the schema registry")
+HIVE, REGISTRY = of_service("hive", "Hive"), of_service("registry", "the schema registry")
 CROWDED = Signs(
     text=r"shown\.crowded.*quota",
     log=("shown.crowded is set aside", "shown.crowded goes on"),

@@ -166,12 +166,12 @@ def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_l
         assert_exactly(tree, location(uri, table), stored, flight)
     assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
     with Running(config) as run:
-        run.wait_until(lambda: run.said("HiveServer2 does not answer"), "without Hive")
-        warning = "HiveServer2 has not answered"
+        run.wait_until(lambda: run.said("Hive does not answer"), "without Hive")
+        warning = "Hive has not answered"
         run.wait_until(lambda: any(warning in line for line in _service_warnings(config)), "warned", 900)
         hive.start()
         run.wait_until(lambda: _status(config)["unregistered"] == [], "registered", 900, pause=1)
-        run.wait_until(lambda: run.said("HiveServer2 answers again, after"), "with Hive again")
+        run.wait_until(lambda: run.said("Hive answers again, after"), "with Hive again")
         assert run.terminate() == 143, run.tail()
     by_month = flights_by_month(stored)
     assert len(by_month) == 3

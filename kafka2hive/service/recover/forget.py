@@ -77,7 +77,7 @@ def forget(
         "hive.not_refused",
         f"{owned.paths.table}: Hive did not answer about the registration of {unanswered[0].table} {unanswered[0].path};"
         " only a registration that Hive refuses can be given up",
-        "bring HiveServer2 back, then type `kafka2hive recover --forget-registration"
+        "bring HiveServer2 or the metastore back, then type `kafka2hive recover --forget-registration"
         f" {unanswered[0].table} {shlex.quote(unanswered[0].path)} -c MAP` again",
     )
     return ForgetPlan(recorded, remaining, error)

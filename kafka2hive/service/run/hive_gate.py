@@ -274,5 +274,5 @@ def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailab
     return ServiceUnavailable(
         "hive.not_compared",
         text,
-        "bring HiveServer2 back; the run tries the table again by itself",
+        "bring HiveServer2 or the metastore back; the run tries the table again by itself",
     )

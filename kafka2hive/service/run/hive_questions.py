@@ -102,7 +102,7 @@ class HiveQuestions:
             while reply.answer is None:
                 seconds_left = self._since + self._longest_silence - self._clock.monotonic()
                 if self._silence is None and seconds_left <= 0:
-                    self._silence = NoAnswer(f"HiveServer2 has not answered for {self._longest_silence:g} s")
+                    self._silence = NoAnswer(f"Hive has not answered for {self._longest_silence:g} s")
                 if self._silence is not None:
                     return self._silence
                 self._condition.wait_for(

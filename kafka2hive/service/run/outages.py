@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 SYSTEMS = {
     "kafka": "Kafka",
-    "hive": "HiveServer2",
+    "hive": "Hive",
     "registry": "the schema registry",
     "storage": "the file system",
 }
 REMEDIES = {
     "kafka": "bring the brokers back; `kafka2hive doctor -c MAP` asks all services",
-    "hive": "bring HiveServer2 back; nothing is lost meanwhile: registrations wait in the ledgers",
+    "hive": "bring HiveServer2 or the metastore back; nothing is lost meanwhile: registrations wait in the ledgers",
     "registry": "bring the schema registry back, or correct `registry.url` in the map",
     "storage": "bring HDFS back; `kafka2hive doctor -c MAP` asks all services",
 }

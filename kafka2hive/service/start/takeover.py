@@ -159,7 +159,7 @@ class TablesInHive:
         return ServiceUnavailable(
             "hive.not_compared",
             f"Hive's table {name} could not be compared with the map, so nothing is committed: {error}",
-            f"bring HiveServer2 back, then repeat `kafka2hive {self._command} -c MAP`",
+            f"bring HiveServer2 or the metastore back, then repeat `kafka2hive {self._command} -c MAP`",
         )
 
     def _resolvable(self, names: Collection[str]) -> set[str]:

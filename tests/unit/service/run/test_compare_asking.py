@@ -131,7 +131,7 @@ def test_questions_wait_by_the_clock_and_the_threads_of_the_wiring() -> None:
     asking = HiveQuestions(server.session, turns, turns.clock, threads=2, longest_silence=5.0)
     assert asking.answer(q("d.a")) == Agreement()
     turns.hangs, began = True, turns.clock.monotonic()
-    silent = NoAnswer("HiveServer2 has not answered for 5 s")
+    silent = NoAnswer("Hive has not answered for 5 s")
     assert asking.answer(q("d.b")) == silent and turns.clock.monotonic() - began == 5.0
     assert asking.answer(q("d.c")) == silent and turns.clock.monotonic() - began == 5.0, "not waited for"
     turns.hangs = False

@@ -113,10 +113,10 @@ def test_a_system_that_refuses_the_run_is_not_said_to_be_silent(
         table.set_aside(limit.to_error("tables cannot be compared: Connection limit per user reached"), 0.0)
         assert systems_away(None, None, [table])["hive"].refuses
         watch({})
-    assert warning.startswith("HiveServer2 has refused this run since 2025-")
+    assert warning.startswith("Hive has refused this run since 2025-")
     assert [r.getMessage() for r in caplog.records] == [
-        "HiveServer2 refuses this run; the run keeps asking: Connection limit per user reached",
-        "HiveServer2 accepts this run again, after 0.0 s",
+        "Hive refuses this run; the run keeps asking: Connection limit per user reached",
+        "Hive accepts this run again, after 0.0 s",
     ]
 
 
