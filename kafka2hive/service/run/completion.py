@@ -290,6 +290,8 @@ def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:
     registration again, so steady late records would otherwise postpone its certificate for ever.
     """
     waiting = owned.open_registrations - table.hive.confirmed
+    if not table.rule.registers_complete:  # the next snapshot makes them pending registrations (G4)
+        waiting |= frozenset(owned.state.withheld) - table.hive.confirmed
     return waiting | {entry.partition for entry in owned.state.forgotten}
 
 
