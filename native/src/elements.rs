@@ -76,6 +76,6 @@ mod tests {
         assert_eq!(counts, [1, -1, 2, 0, -1, -1, -1, -1]);
         assert_eq!(texts.length, 3);
         assert_eq!(split(&[0, 4], b"[{}\xff", 2).1, [-1]);
-        assert_eq!(split(&[0], b"", 2).1, []);
+        assert!(split(&[0], b"", 2).1.is_empty());
     }
 }
