@@ -22,7 +22,7 @@ _STANDARD_LIBRARY = f"{LIBRARY_FOLDER}/{_PYTHON}"
 PACKAGES = f"{_STANDARD_LIBRARY}/site-packages"
 INTERPRETER = f"bin/{_PYTHON}"
 _OF_SPARK = frozenset({"pyspark", "py4j"})
-_EXTRAS = ("native", "protobuf")
+_EXTRAS = ("native", "protobuf", "metastore", "zookeeper")
 # folders of the standard library and of packages that no program imports
 _NO_USE = frozenset(
     {

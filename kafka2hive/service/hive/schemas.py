@@ -221,7 +221,8 @@ class Catalogue:
             self._make_directory(name, compared.new_directory)
             try:
                 for change in compared.changes:
-                    log.info("Hive table %s: %s", name, "; ".join(tables.change(change)))
+                    for statement in tables.change(change):
+                        log.info("Hive table %s: %s", name, statement)
             except (MetastoreRefused, StatementFailed) as error:
                 if not more_tries:
                     raise _refusal(name, error) from error
