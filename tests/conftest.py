@@ -193,7 +193,11 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def kdc(shared_services: "SharedServices") -> "Kdc":
     """A real Kerberos realm, shared: whoever stops its KDC starts it again. This process and what it starts are its clients."""
-    return shared_services.kdc()
+    from tests.harness.program import end_jvm
+
+    realm = shared_services.kdc()
+    end_jvm()  # its workers have the environment of its start, without the realm
+    return realm
 
 
 @pytest.fixture(scope="session")

@@ -66,6 +66,14 @@ NULLS = {"type": "array", "items": "null"}
 MAP = {"type": "map", "values": "int"}
 LEVELS = 64
 
+
+def is_converted(kind: Any, dtype: str) -> bool:
+    """Whether messages are read as another type than the column's, and the whole column is converted afterwards."""
+    return (
+        dtype == "string" and isinstance(kind, dict) and str(kind.get("logicalType", "")).startswith("time-")
+    )
+
+
 COLUMNS = [
     "boolean",
     "tinyint",
@@ -97,8 +105,8 @@ _TAKES: list[tuple[Any, bytes, dict[str, Any]]] = [
     (UUID, bytes(range(16)), {"string": "00010203-0405-0607-0809-0a0b0c0d0e0f", "binary": bytes(range(16))}),
     (logical("fixed", "duration", name="D", size=12), b"x" * 12, {"binary": b"x" * 12}),
     (logical("int", "date"), number(1), _ONE | {"date": date(1970, 1, 2)}),
-    (logical("int", "time-millis"), number(1), _ONE),
-    (logical("long", "time-micros"), number(1), _ONE),
+    (logical("int", "time-millis"), number(1), _ONE | {"string": "00:00:00.001"}),
+    (logical("long", "time-micros"), number(1), _ONE | {"string": "00:00:00.000001"}),
     (
         logical("long", "timestamp-millis"),
         number(1),

@@ -133,6 +133,17 @@ def run_once_until(config: Path, ready: Callable[[], bool], what: str) -> None:
     raise AssertionError(f"not {what} after {TRIES} runs:\n{done.log[-3000:]}")
 
 
+def end_jvm() -> None:
+    """End the JVM that the runs of this process share, so that the next run begins one with the environment of then."""
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is None or (gateway := pyspark.SparkContext._gateway) is None:
+        return
+    gateway.shutdown()
+    gateway.proc.kill()
+    gateway.proc.communicate()  # closes its input and waits
+    pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
+
+
 def _forget_the_run() -> None:
     """Py4J holds what the JVM may call back, and with it a run that is over and its connections to Kafka."""
     if (pyspark := sys.modules.get("pyspark")) and (gateway := pyspark.SparkContext._gateway) is not None:
