@@ -31,8 +31,9 @@ TRIES = 5
 _LATE = re.compile(
     r"\b(hive\.(unavailable|not_compared)|storage\.(unavailable|outcome_unknown)|kafka\.(unavailable|no_answer|stalled)"
     r"|registry\.unavailable)\b"
+    r"|\"no_answer\": \[\s*\"|: no answer from "  # of `verify`
 )
-"""Codes of a service that did not answer."""
+"""Signs of a service that did not answer."""
 _TELLS_OUTAGES = frozenset({"status", "doctor", "bundle", "top"})
 """Commands that end with what is wrong at this moment: a test waits until they tell what it wants."""
 
