@@ -51,6 +51,7 @@ ONLY_IN_ALL = {
         f"{_CONTRACT}files_against_readers.py",
         f"{_CONTRACT}semantic_types.py",
     ),
+    "rarer ways on YARN": (f"{_DRILL}yarn.py::test_on_yarn_the_key_of_masks_travels_with_the_map",),
     "contracts that kill or load services": (
         f"{_CONTRACT}fetch_clients.py",
         f"{_CONTRACT}hdfs_faults.py",
