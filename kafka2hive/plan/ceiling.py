@@ -18,10 +18,9 @@ def with_ceilings(backlogs: Sequence[TableBacklog], service_ceiling: int | None)
 
     `service_ceiling` is in bytes a second; tables with old records share it max-min fairly, by the bytes of their backlogs.
     """
-    old = [_old_bytes(backlog) for backlog in backlogs]
-    shares: Sequence[int | None] = (
-        [None] * len(old) if service_ceiling is None else fair_shares(old, service_ceiling)
-    )
+    if service_ceiling is None:
+        return [_limited(backlog, None) for backlog in backlogs]
+    shares = fair_shares([_old_bytes(backlog) for backlog in backlogs], service_ceiling)
     return [_limited(backlog, share) for backlog, share in zip(backlogs, shares, strict=True)]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from kafka2hive.config.keys import Objective
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.files import HivePartition
@@ -114,7 +115,10 @@ class EpochWatcher:
         now = self._clock.epoch_ms() / 1000
         for table in tables:
             if table.rule.objective is not None:
-                self._objectives.look(table, table.rule.objective, self._freshness.of(table, now), now)
+                self._containment.attempt(table.name, partial(self._judge, table, table.rule.objective, now))
+
+    def _judge(self, table: Table, objective: Objective, now: float) -> None:
+        self._objectives.look(table, objective, self._freshness.of(table, now), now)
 
     def _observe(self, table: Table, now: float) -> None:
         if (state := table.last_state) is not None:
