@@ -110,7 +110,7 @@ def test_the_pending_epoch_is_rolled_forward_and_a_new_one_follows(kept: Path) -
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_row_is_in_the_files_once(kept: Path, name: str) -> None:
-    assert command("recover", kept).code == 0
+    recover_at_once(kept)
     records = json.loads((PLACE / EXPECTED).read_text())
     assert len(records) == 2 * RECORDS
     ends = next_offsets(kept, TABLES[name])
@@ -127,7 +127,7 @@ def test_every_row_is_in_the_files_once(kept: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_files_prove_a_lost_ledger(kept: Path, name: str) -> None:
-    assert command("recover", kept).code == 0
+    recover_at_once(kept)
     resumes = next_offsets(kept, TABLES[name])
     wiring = wired(kept)
     shutil.rmtree(wiring.paths(TABLES[name]).table_directory.removeprefix("file://"))
@@ -135,6 +135,12 @@ def test_the_files_prove_a_lost_ledger(kept: Path, name: str) -> None:
     assert rebuilt.foreign == 0 and rebuilt.files >= len(files_of(TABLES[name])) > 0
     assert next_offsets(kept, TABLES[name]) == resumes
     assert findings(kept, contents=True) == []
+
+
+def recover_at_once(config: Path) -> None:
+    """Without watching the heartbeat that the killed run left, which takes seconds."""
+    told = command("recover", config, "--takeover")
+    assert told.code == 0, told.out + told.log
 
 
 def no_kafka() -> KafkaAdmin:
@@ -173,8 +179,8 @@ def test_a_ledger_in_a_newer_format_stops_every_command_and_nothing_is_changed(k
     newer = body.replace(b'{"format":', b'{"format":9', 1)
     newest.write_bytes(newer + b"checksum sha256:" + hashlib.sha256(newer).hexdigest().encode() + b"\n")
     before = sorted((path, path.read_bytes()) for path in ledger.rglob("*") if path.is_file())
-    for name in ("status", "recover", "verify"):
-        told = command(name, kept, "--table", TABLES["orc"])
+    for name, *arguments in (("status",), ("recover", "--takeover"), ("verify",)):
+        told = command(name, kept, "--table", TABLES["orc"], *arguments)
         assert told.code == 76 and "[ledger.newer]" in told.out, told.out
         assert "use the version that wrote it, or a later one" in told.out
     assert sorted((path, path.read_bytes()) for path in ledger.rglob("*") if path.is_file()) == before
