@@ -33,6 +33,7 @@ from kafka2hive.cli.commands import (
     retain,
     run,
     sample,
+    size,
     status,
     submit,
     top,
@@ -99,6 +100,7 @@ _add(_REPAIR, retain.retain, retain.EXIT_CODES)
 _add(_REPAIR, reset.reset, reset.EXIT_CODES)
 _add(_SET_UP, sample.sample, sample.EXIT_CODES)
 _add(_SET_UP, validate.validate, validate.EXIT_CODES)
+_add(_SET_UP, size.size, size.EXIT_CODES)
 _add(_SET_UP, preview.plan, preview.EXIT_CODES)
 _add(_SET_UP, preview.preview, preview.EXIT_CODES)
 _add(_SET_UP, offsets.init, offsets.INIT_EXIT_CODES)

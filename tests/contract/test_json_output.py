@@ -23,6 +23,7 @@ from kafka2hive.cli.render.preview import plan_document, preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.report import report_document
 from kafka2hive.cli.render.retain import retain_document
+from kafka2hive.cli.render.size import size_document
 from kafka2hive.cli.render.status_document import status_document
 from kafka2hive.cli.render.validate import (
     doctor_document,
@@ -32,6 +33,7 @@ from kafka2hive.cli.render.validate import (
 )
 from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.terminal.document import Document
+from kafka2hive.config.keys import Flush, Limits
 from kafka2hive.config.load import load_text
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.problems import MapProblem
@@ -79,6 +81,7 @@ from kafka2hive.service.replay.letter_files import ReplayCounts
 from kafka2hive.service.report.report import Report, ReportScope, TableHistory
 from kafka2hive.service.retention.command import RetainRequest, RetainResult
 from kafka2hive.service.retention.expired import ExpiredPartition
+from kafka2hive.service.sizing.model import RecordKind, ServiceCost, TableLoad, cost_of
 from kafka2hive.service.start.preview import PendingFiles
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.never_filled import NeverFilledColumn
@@ -556,6 +559,11 @@ def _retained() -> RetainResult:
     )
 
 
+def _cost() -> ServiceCost:
+    load = TableLoad("air.flights", 1_000, 300, RecordKind.JSON, Flush())
+    return cost_of([load, replace(load, name="air.quiet", records=0)], Limits(), trigger_seconds=10.0)
+
+
 def documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -568,6 +576,7 @@ def documents() -> dict[str, Document]:
         "doctor": doctor_document("flights", _online()),
         "validate-wrong": problems_document([problem]),
         "verify": verify_document("flights", _verified()),
+        "size": size_document("flights", _cost()),
         "where": where_document("flights", "flights-0@5", _where()),
         "certificate": certificate_document(
             "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()

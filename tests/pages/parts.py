@@ -15,6 +15,7 @@ from tests.pages.metrics import metrics_table
 from tests.pages.semantic_types import semantic_types
 from tests.pages.snapshot_lines import snapshot_lines
 from tests.pages.standard_tests import standard_tests
+from tests.pages.sums import sums
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -25,6 +26,7 @@ PARTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     DOCS / "decoding.md": semantic_types(),
     DOCS / "operations.md": {**error_tables(), "metrics": metrics_table},
     DOCS / "protocol.md": {"snapshot lines": snapshot_lines},
+    DOCS / "sizing.md": {"sums": sums},
     DOCS / "testing.md": {"standard tests": standard_tests},
 }
 """By page: its parts, between `<!-- NAME -->` and `<!-- /NAME -->`."""
