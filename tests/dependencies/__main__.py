@@ -1,10 +1,10 @@
-"""`scripts/dependencies hashes|vulnerabilities`."""
+"""`scripts/dependencies hashes|vulnerabilities|bill`."""
 
 import sys
 
-from tests.dependencies import hashes, vulnerabilities
+from tests.dependencies import bill, hashes, vulnerabilities
 
-COMMANDS = {"hashes": hashes.main, "vulnerabilities": vulnerabilities.main}
+COMMANDS = {"bill": bill.main, "hashes": hashes.main, "vulnerabilities": vulnerabilities.main}
 
 if __name__ == "__main__":
     if sys.argv[1:] not in [[name] for name in COMMANDS]:

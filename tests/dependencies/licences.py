@@ -31,6 +31,7 @@ This page is for whoever has to approve kafka2hive: the licence of every package
 kafka2hive itself is under the [Apache License 2.0](../LICENSE).
 The versions are those of `requirements.lock`; `scripts/pages` writes this page.
 The optional compiled library links PyO3, the crates that PyO3 uses and Rust's standard library (each MIT, or MIT OR Apache-2.0).
+`scripts/dependencies bill` prints the same as CycloneDX, with hashes and the crates; each release has it as a file.
 Some packages contain further libraries with their licences: confluent-kafka librdkafka, numpy OpenBLAS, pyspark Spark's JARs.
 Pages of `report` contain Observable Plot 0.6.17 and d3 7.9.2 (ISC).
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.dependencies import licences
+from tests.dependencies import bill, licences
 from tests.dependencies.hashes import NoFile, is_installable, rewrite, with_hashes
-from tests.dependencies.pinned import LOCKS, Package, packages_of
+from tests.dependencies.pinned import LOCKS, ROOT, Package, packages_of
 from tests.dependencies.vulnerabilities import check
 
 
@@ -127,3 +128,43 @@ def test_no_lock_file_is_changed_if_the_index_lacks_a_package(tmp_path: Path) ->
     with pytest.raises(NoFile, match="unknown 1"):
         rewrite(locks, lambda package: [("known-1.tar.gz", "0a")] if package.name == "known" else [])
     assert [lock.read_text() for lock in locks] == ["known==1\n", "unknown==1\n"]
+
+
+def test_the_bill_of_materials_has_each_package_and_crate_with_licence_and_hash() -> None:
+    told = bill.bill()
+    assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
+    by_place: dict[str, list[dict[str, Any]]] = {"pypi": [], "cargo": [], "npm": []}
+    for component in told["components"]:
+        by_place[component["purl"].removeprefix("pkg:").partition("/")[0]].append(component)
+    assert [(c["version"]) for c in by_place["pypi"]] == [package.version for package in packages_of()]
+    assert all(c["externalReferences"][0]["hashes"] for c in by_place["pypi"])
+    assert {c["name"] for c in by_place["cargo"]} >= {"pyo3", "libc"} and len(by_place["cargo"]) > 5
+    assert all(len(c["hashes"][0]["content"]) == 64 for c in by_place["cargo"])
+    assert all(c["licenses"] for c in told["components"])
+    references = [component["bom-ref"] for component in told["components"]]
+    assert len(set(references)) == len(references) and told["dependencies"][0]["dependsOn"] == references
+    assert bill.bill() == told, "the same commit gives the same bill"
+
+
+def test_crates_have_the_licences_that_the_bill_names() -> None:
+    command = ["cargo", "metadata", "--format-version", "1", "--offline", "--locked", "--manifest-path"]
+    try:
+        asked = subprocess.run([*command, ROOT / "native" / "Cargo.toml"], capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("no cargo")
+    if asked.returncode:
+        pytest.skip("cargo has not fetched the crates of every platform")
+    said = {
+        each["name"]: each["license"].replace("/", " OR ") for each in json.loads(asked.stdout)["packages"]
+    }
+    named = {
+        c["name"]: c["licenses"][0] for c in bill.bill()["components"] if c["purl"].startswith("pkg:cargo")
+    }
+    told = {name: each.get("expression") or each["license"]["id"] for name, each in named.items()}
+    assert told == {name: licence for name, licence in said.items() if name in told}
+
+
+def test_the_page_of_the_report_contains_the_libraries_that_the_bill_names() -> None:
+    components = [c for c in bill.bill()["components"] if c["purl"].startswith("pkg:npm")]
+    page = licences.page()
+    assert all(c["version"] in page for c in components) and len(components) == 2

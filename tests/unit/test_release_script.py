@@ -25,6 +25,7 @@ The first version.
 FAKES = {
     "check": 'echo "checked" >>"$LOG"',
     "wheels": 'mkdir -p "$1" && echo built >"$1/kafka2hive-1.2.0-py3-none-any.whl"',
+    "dependencies": 'echo "{}"',
     "try-wheels": 'ls "$1" >>"$LOG"',
 }
 
@@ -100,8 +101,8 @@ def test_a_release_is_checked_built_tried_and_tagged_but_never_pushed(repository
     assert code == 0, errors
     assert repository.log.read_text() == "checked\nkafka2hive-1.2.0-py3-none-any.whl\n"
     out = repository.home / "dist" / "1.2.0"
-    (sums,) = (out / "SHA256SUMS").read_text().splitlines()
-    assert sums.endswith("  kafka2hive-1.2.0-py3-none-any.whl")
+    summed = {line.partition("  ")[2] for line in (out / "SHA256SUMS").read_text().splitlines()}
+    assert summed == {"kafka2hive-1.2.0-py3-none-any.whl", "kafka2hive-1.2.0.cdx.json"}
     message = git(
         "for-each-ref", "--format=%(objecttype) %(contents)", "refs/tags/v1.2.0", cwd=repository.home
     )
