@@ -1,11 +1,12 @@
 """The port of Hive over both interfaces: HiveServer2 has tables and views, the metastore has partitions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.port import Hive, TableChange, Tables
 from kafka2hive.hive.stored_as import Reader
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import ChangeAnswer, LocationAnswer
 
 
 class HiveByBoth:
@@ -26,21 +27,30 @@ class HiveByBoth:
         self._server.close()
         self._metastore.close()
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    @property
+    def look_size(self) -> int:
         """See Metastore."""
-        self._metastore.add_partitions(partitions)
+        return self._metastore.look_size
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
+        """See Metastore."""
+        return self._metastore.add_partitions(partitions)
 
     def location(self, partition: HivePartition) -> str | None:
         """See Metastore."""
         return self._metastore.location(partition)
 
-    def set_location(self, partition: HivePartition) -> None:
+    def locations(self, partitions: Iterable[HivePartition]) -> Iterator[LocationAnswer]:
         """See Metastore."""
-        self._metastore.set_location(partition)
+        return self._metastore.locations(partitions)
 
-    def drop_partition(self, partition: HivePartition) -> None:
+    def set_locations(self, partitions: Iterable[HivePartition]) -> Iterator[ChangeAnswer]:
+        """See Metastore."""
+        return self._metastore.set_locations(partitions)
+
+    def drop_partitions(self, partitions: Iterable[HivePartition]) -> Iterator[ChangeAnswer]:
         """See PartitionDropper."""
-        self._metastore.drop_partition(partition)
+        return self._metastore.drop_partitions(partitions)
 
 
 class TablesByBoth:

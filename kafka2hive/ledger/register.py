@@ -4,9 +4,9 @@ A failure of Hive never stops data.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
@@ -77,7 +77,7 @@ class _Registrations:
             self.unavailable.update(batch)
             return
         try:
-            self._metastore.add_partitions(batch)
+            where = self._metastore.add_partitions(batch)
         except MetastoreUnavailable as error:
             self._keep_pending(error, batch)
         except MetastoreRefused as error:
@@ -89,45 +89,46 @@ class _Registrations:
                 self.add(batch[:middle])
                 self.add(batch[middle:])
         else:
-            for partition in batch:
-                self._compare(partition)
+            self.registered.update(self._checked.intersection(batch))
+            self._compare([partition for partition in batch if partition not in self._checked], where)
 
-    def _compare(self, partition: HivePartition) -> None:
+    def _compare(self, batch: Sequence[HivePartition], known: Mapping[HivePartition, str]) -> None:
         """Compare the locations: ADD IF NOT EXISTS keeps a partition at another location, which would hide the rows."""
-        if partition in self._checked:
-            self.registered.add(partition)
-            return
-        if self.outage:
-            self.unavailable.add(partition)
-            return
+        unanswered, elsewhere = dict.fromkeys(batch), list[HivePartition]()
+        unknown = (partition for partition in batch if partition not in known)
+        answers = ((partition, known[partition]) for partition in batch if partition in known)
         try:
-            where = self._metastore.location(partition)
+            for partition, where in chain(answers, self._metastore.locations(unknown)):
+                del unanswered[partition]
+                if isinstance(where, MetastoreRefused):
+                    self.refused[partition] = str(where)
+                elif (
+                    where is None
+                ):  # somebody has dropped it since it was added: it stays a pending registration
+                    self.unavailable.add(partition)
+                elif same_location(where, partition.location):
+                    self.registered.add(partition)
+                elif same_location(where, other_place(partition.location, partition.path)):
+                    elsewhere.append(partition)
+                else:
+                    self.misplaced[partition] = where
         except MetastoreUnavailable as error:
-            self._keep_pending(error, [partition])
-        except MetastoreRefused as error:
-            self.refused[partition] = str(error)
+            self._keep_pending(error, [*unanswered, *elsewhere])
         else:
-            if (
-                where is None
-            ):  # somebody has dropped the partition since it was added, so it stays a pending registration
-                self.unavailable.add(partition)
-            elif same_location(where, partition.location):
-                self.registered.add(partition)
-            elif same_location(where, other_place(partition.location, partition.path)):
-                self._set_location(partition)
-            else:
-                self.misplaced[partition] = where
+            self._set_locations(elsewhere)
 
-    def _set_location(self, partition: HivePartition) -> None:
-        """Set Hive's location to the ledger's; Hive has the partition at the other of its two places (K6)."""
+    def _set_locations(self, elsewhere: Sequence[HivePartition]) -> None:
+        """Set Hive's locations to the ledger's; Hive has the partitions at the other of their two places (K6)."""
+        unanswered = dict.fromkeys(elsewhere)
         try:
-            self._metastore.set_location(partition)
+            for partition, refusal in self._metastore.set_locations(elsewhere):
+                del unanswered[partition]
+                if refusal is None:
+                    self.registered.add(partition)
+                else:
+                    self.refused[partition] = str(refusal)
         except MetastoreUnavailable as error:
-            self._keep_pending(error, [partition])
-        except MetastoreRefused as error:
-            self.refused[partition] = str(error)
-        else:
-            self.registered.add(partition)
+            self._keep_pending(error, list(unanswered))
 
     def _keep_pending(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
         self.outage = error
@@ -168,29 +169,33 @@ def keep_locations(
     `right_since`), its location is not corrected yet. A call may be repeated at any time; a crash leaves some corrected.
     """
     right: set[HivePartition] = set()
+    wrong: list[HivePartition] = []
     corrected: set[HivePartition] = set()
     put_back: set[HivePartition] = set()
     refused: dict[HivePartition, str] = {}
     outage = None
-    for partition in watched:
-        if not is_watched(partition):
-            continue
-        try:
-            where = metastore.location(partition)
-            if where is None or not same_location(where, other_place(partition.location, partition.path)):
+    try:
+        for partition, where in metastore.locations(filter(is_watched, watched)):
+            if isinstance(where, MetastoreRefused):
+                refused[partition] = str(where)
+            elif where is None or not same_location(where, other_place(partition.location, partition.path)):
                 right.add(partition)
-                continue
-            if is_counted(partition):
+            elif is_counted(partition):
                 put_back.add(partition)
-                continue
-            metastore.set_location(partition)
-        except MetastoreUnavailable as error:
-            outage = error
-            break
-        except MetastoreRefused as error:
-            refused[partition] = str(error)
-        else:
-            corrected.add(partition)
+            else:
+                wrong.append(partition)
+    except MetastoreUnavailable as error:
+        outage = error
+    try:
+        for partition, refusal in (
+            metastore.set_locations(filter(is_watched, wrong)) if outage is None else ()
+        ):
+            if refusal is None:
+                corrected.add(partition)
+            else:
+                refused[partition] = str(refusal)
+    except MetastoreUnavailable as error:
+        outage = error
     return LocationCheck(
         right=frozenset(right),
         corrected=frozenset(corrected),

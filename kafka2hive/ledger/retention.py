@@ -55,21 +55,18 @@ def look_for_dropped(metastore: PartitionDropper, dropped: Iterable[HivePartitio
     gone, present = set[HivePartition](), set[HivePartition]()
     refused: dict[HivePartition, str] = {}
     outage = None
-    for home in sorted(dropped):
-        try:
-            where = metastore.location(home)
-        except MetastoreUnavailable as error:
-            outage = error
-            break
-        except MetastoreRefused as error:
-            refused[home] = str(error)
-            continue
-        if where is None:
-            gone.add(home)
-        elif any(same_location(where, place) for place in _places(home)):
-            present.add(home)
-        else:
-            refused[home] = f"Hive has it at {where}, where this ledger has no files"
+    try:
+        for home, where in metastore.locations(sorted(dropped)):
+            if isinstance(where, MetastoreRefused):
+                refused[home] = str(where)
+            elif where is None:
+                gone.add(home)
+            elif any(same_location(where, place) for place in _places(home)):
+                present.add(home)
+            else:
+                refused[home] = f"Hive has it at {where}, where this ledger has no files"
+    except MetastoreUnavailable as error:
+        outage = error
     return DropLook(frozenset(gone), frozenset(present), refused, outage)
 
 
@@ -82,16 +79,15 @@ def drop_from_hive(
     """
     asked: list[HivePartition] = []
     refused: dict[HivePartition, str] = {}
-    for home in sorted(present):
-        try:
-            metastore.drop_partition(home)
-        except MetastoreUnavailable as error:
-            return DropLook(refused=refused, outage=error), clock.epoch_ms() / 1000
-        except MetastoreRefused as error:
-            refused[home] = str(error)
-        else:
-            asked.append(home)
-            log.info("%s %s: dropped from Hive", home.table, home.path)
+    try:
+        for home, refusal in metastore.drop_partitions(sorted(present)):
+            if refusal is None:
+                asked.append(home)
+                log.info("%s %s: dropped from Hive", home.table, home.path)
+            else:
+                refused[home] = str(refusal)
+    except MetastoreUnavailable as error:
+        return DropLook(refused=refused, outage=error), clock.epoch_ms() / 1000
     at = clock.epoch_ms() / 1000
     look = look_for_dropped(metastore, asked)
     return replace(look, refused={**look.refused, **refused}), at

@@ -1,6 +1,6 @@
 """The interface of Hive for partitions, and its errors. The one for tables is in `hive/port.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from kafka2hive.model.errors import AccessRefused, ServiceUnavailable
@@ -54,12 +54,28 @@ class NoSuchPartition(MetastoreRefused):
     """The table has no such partition."""
 
 
-class Metastore(Protocol):
-    """The part of Hive that registers partitions."""
+LocationAnswer = tuple[HivePartition, str | MetastoreRefused | None]
+"""A partition with its location in Hive, None if it is not registered, or why Hive refuses to say."""
+ChangeAnswer = tuple[HivePartition, MetastoreRefused | None]
+"""A partition, and why Hive refuses its change; None if it has been made."""
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+
+class Metastore(Protocol):
+    """The part of Hive that registers partitions.
+
+    `locations` and `set_locations` yield an answer for each partition, as soon as Hive has given it; nothing is asked before its
+    answer is wanted. A partition that Hive refuses has its own answer, and delays no other one.
+    """
+
+    @property
+    def look_size(self) -> int:
+        """How many partitions Hive looks up within about a second."""
+        ...
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         """Register those partitions that are not registered yet. A second call changes nothing.
 
+        Return the locations that Hive has, of those partitions about which the answer tells it.
         Raises MetastoreUnavailable, MetastoreRefused.
         """
         ...
@@ -71,23 +87,27 @@ class Metastore(Protocol):
         """
         ...
 
-    def set_location(self, partition: HivePartition) -> None:
-        """Set the location of a registered partition to that of `partition`. A second call changes nothing.
+    def locations(self, partitions: Iterable[HivePartition]) -> Iterator[LocationAnswer]:
+        """Look partitions up. Raises MetastoreUnavailable."""
+        ...
 
-        Raises MetastoreUnavailable, MetastoreRefused.
+    def set_locations(self, partitions: Iterable[HivePartition]) -> Iterator[ChangeAnswer]:
+        """Set the locations of registered partitions to those of `partitions`. A second call changes nothing.
+
+        Raises MetastoreUnavailable; then partitions without an answer may have been moved, or may be later.
         """
         ...
 
 
 class PartitionDropper(Protocol):
-    """The part of Hive that drops partitions; `location` is as in Metastore."""
+    """The part of Hive that drops partitions; `locations` is as in Metastore."""
 
-    def location(self, partition: HivePartition) -> str | None: ...
+    def locations(self, partitions: Iterable[HivePartition]) -> Iterator[LocationAnswer]: ...
 
-    def drop_partition(self, partition: HivePartition) -> None:
-        """Drop a partition of an external table, whose files stay. A second call changes nothing.
+    def drop_partitions(self, partitions: Iterable[HivePartition]) -> Iterator[ChangeAnswer]:
+        """Drop partitions of external tables, whose files stay. A second call changes nothing.
 
-        Raises MetastoreUnavailable, MetastoreRefused.
+        Raises MetastoreUnavailable; then partitions without an answer may have been dropped, or may be later.
         """
         ...
 

@@ -99,9 +99,9 @@ class Wiring:
 
             return HiveMetastore(server)
         assert metastore is not None
-        from kafka2hive.hive.direct.hive import DirectHive
+        from kafka2hive.hive.direct.hive import direct_hive
 
-        direct = DirectHive(metastore)
+        direct = direct_hive(metastore)
         if server is None:
             return direct
         from kafka2hive.hive.both import HiveByBoth

@@ -10,15 +10,17 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka2hive.hive.port import Hive
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import ChangeAnswer
 from kafka2hive.storage.port import FileStatus, FileSystem, StorageWriter
 from kafka2hive.storage.stored_file import StoredFile
+from tests.harness.one_by_one import OneByOne
 
 Result = TypeVar("Result")
 
@@ -175,24 +177,34 @@ class _TrappedWriter:
         self._writer.abandon()
 
 
-class TrappedMetastore:
+class TrappedMetastore(OneByOne):
     """A Hive whose changes of partitions pass through a trap; whatever else is asked goes to the real one."""
 
     def __init__(self, metastore: Hive, trap: Trap) -> None:
         self._metastore = metastore
         self._trap = trap
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         what = " ".join(f"{p.table}/{p.path}" for p in partitions)
-        self._trap.around("register", what, lambda: self._metastore.add_partitions(partitions))
+        return self._trap.around("register", what, lambda: self._metastore.add_partitions(partitions))
 
     def set_location(self, partition: HivePartition) -> None:
         what = f"{partition.table}/{partition.path} {partition.location}"
-        self._trap.around("set_location", what, lambda: self._metastore.set_location(partition))
+        self._trap.around("set_location", what, lambda: _do(self._metastore.set_locations([partition])))
 
     def drop_partition(self, partition: HivePartition) -> None:
         what = f"{partition.table}/{partition.path}"
-        self._trap.around("drop_partition", what, lambda: self._metastore.drop_partition(partition))
+        self._trap.around("drop_partition", what, lambda: _do(self._metastore.drop_partitions([partition])))
+
+    def location(self, partition: HivePartition) -> str | None:
+        return self._metastore.location(partition)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._metastore, name)
+
+
+def _do(answers: Iterable[ChangeAnswer]) -> None:
+    """Carry a request out. Raises its refusal."""
+    for _, refusal in answers:
+        if refusal is not None:
+            raise refusal

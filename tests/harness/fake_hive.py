@@ -1,16 +1,17 @@
 """A Hive in memory for commands that look at locations of partitions, and a wiring that leads to it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka2hive.hive.port import Hive, Tables
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.service.wiring import Wiring
+from tests.harness.one_by_one import OneByOne
 
 
 @dataclass
-class FakeHive:
+class FakeHive(OneByOne):
     """The locations of partitions by table and path.
 
     - `asked`: what was done, as `look dt=1`, `add dt=1`, `set dt=1` or `drop dt=1`.
@@ -35,10 +36,11 @@ class FakeHive:
     def close(self) -> None:
         """Nothing is open."""
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         for each in partitions:
             self._ask("add", each)
             self.where.setdefault(each.name, each.location)
+        return {}
 
     def location(self, partition: HivePartition) -> str | None:
         self._ask("look", partition)

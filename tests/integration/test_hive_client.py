@@ -5,7 +5,8 @@ And outages of HiveServer2; those of the metastore are in test_metastore.py.
 
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.hive.both import HiveByBoth
 from kafka2hive.hive.check import alterations, check_partition, check_table
 from kafka2hive.hive.description import TableKind, is_same_creation
+from kafka2hive.hive.direct.client import MetastoreClient
 from kafka2hive.hive.direct.hive import DirectHive
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.port import AlteredColumns, Hive, NewTable
@@ -27,7 +29,13 @@ from kafka2hive.hive.tables import TableSpec, partition_columns
 from kafka2hive.ledger.register import register
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, NoSuchPartition
+from kafka2hive.model.metastore import (
+    LocationAnswer,
+    MetastoreRefused,
+    MetastoreUnavailable,
+    NoSuchPartition,
+    StatementFailed,
+)
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path, same_location
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.run.hive_gate import asker
@@ -55,7 +63,7 @@ def metastore_options(hive: HiveServer, seconds: float = 60.0) -> MetastoreOptio
 
 def open_hive(interface: str, hive: HiveServer) -> Hive:
     """Hive by HiveServer2 (`url`), by the metastore, or by both."""
-    server, direct = HiveMetastore(_options(hive)), DirectHive(metastore_options(hive))
+    server, direct = HiveMetastore(_options(hive)), DirectHive(MetastoreClient(metastore_options(hive)))
     interfaces: dict[str, Hive] = {"url": server, "metastore": direct, "both": HiveByBoth(server, direct)}
     return interfaces[interface]
 
@@ -238,20 +246,59 @@ def test_partitions_are_looked_up_moved_and_dropped_and_a_second_call_changes_no
     metastore.add_partitions([first, second, HivePartition(spec.table, "", spec.location)])
     moved = HivePartition(first.table, first.path, f"{spec.location}/moved")
     for _ in range(2):
-        metastore.set_location(moved)
+        assert list(metastore.set_locations([moved])) == [(moved, None)]
     fresh = open_hive(interface, hive)
     assert (fresh.location(first), fresh.location(second)) == (moved.location, second.location)
     assert same_location(str(fresh.location(HivePartition(spec.table, "", "-"))), spec.location)
     assert fresh.tables.partition_paths(spec.table) == {"dt=1/e=x", "dt=1/e=y"}
     for _ in range(2):
-        metastore.drop_partition(first)
+        assert list(metastore.drop_partitions([first])) == [(first, None)]
     assert (fresh.location(first), fresh.location(second)) == (None, second.location)
     assert hdfs.client().get_file_info(file).length > 0, "files of a dropped partition stay"
-    with pytest.raises(NoSuchPartition):
-        metastore.set_location(HivePartition(first.table, first.path, second.location))
-    for use in (metastore.location, metastore.set_location, metastore.drop_partition):
-        with pytest.raises(MetastoreRefused):
-            use(HivePartition(f"{spec.table}_no", "dt=1/e=x", second.location))
+    ((_, refusal),) = metastore.set_locations([HivePartition(first.table, first.path, second.location)])
+    assert isinstance(refusal, NoSuchPartition)
+    nowhere = HivePartition(f"{spec.table}_no", "dt=1/e=x", second.location)
+    for use in (metastore.locations, metastore.set_locations, metastore.drop_partitions):
+        ((_, refused),) = use([nowhere])
+        assert isinstance(refused, MetastoreRefused)
+    with pytest.raises(MetastoreRefused):
+        metastore.location(nowhere)
+    fresh.close()
+
+
+def test_of_many_partitions_the_bad_ones_delay_no_other(
+    metastore: Hive, interface: str, hive_database: str, hive: HiveServer, hdfs: Hdfs
+) -> None:
+    location = f"{hdfs.namenode_url}/{hive_database}/many"
+    spec = TableSpec(f"{hive_database}.many", (Column("id", "int"),), (Column("hr", "int"),), location)
+    make(metastore, spec)
+    hours = [HivePartition(spec.table, f"hr={hour}", f"{location}/hr={hour}") for hour in range(24)]
+    missing, wrong = (HivePartition(spec.table, path, f"{location}/{path}") for path in ("hr=99", "hr=noon"))
+    metastore.add_partitions(hours)
+    fresh = open_hive(interface, hive)
+
+    def answers(given: Iterable[LocationAnswer]) -> dict[HivePartition, str]:
+        """What was said of all but `wrong`: HiveServer2 fails with it where the metastore's adapter refuses it."""
+        known: dict[HivePartition, str] = {}
+        with suppress(StatementFailed):
+            for each, answer in given:
+                is_missing = isinstance(answer, NoSuchPartition)
+                is_bad = isinstance(answer, MetastoreRefused)
+                known[each] = "missing" if is_missing else "bad" if is_bad else str(answer)
+        return {each: answer for each, answer in known.items() if each.path != wrong.path}
+
+    asked = [wrong, *hours[:7], missing, *hours[7:]]
+    where = answers(fresh.locations(asked))
+    assert where == {**{each: each.location for each in hours}, missing: "None"}
+    moved = {each: replace(each, location=f"{each.location}_moved") for each in asked}
+    done = answers(metastore.set_locations(moved.values()))
+    assert done == {**{moved[each]: "None" for each in hours}, moved[missing]: "missing"}
+    where = answers(fresh.locations(asked))
+    assert where == {**{each: moved[each].location for each in hours}, missing: "None"}
+    gone = answers(metastore.drop_partitions([wrong, hours[3], missing, hours[20]]))
+    assert gone == dict.fromkeys([hours[3], hours[20], missing], "None")
+    left = {each.path for each in hours} - {"hr=3", "hr=20"}
+    assert fresh.tables.partition_paths(spec.table) == left
     fresh.close()
 
 

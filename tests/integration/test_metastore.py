@@ -1,6 +1,7 @@
 """The metastore's own interface on real services: lost and late answers, several hosts, compare-and-set, statistics."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -57,7 +58,7 @@ def test_a_late_answer_is_not_taken_for_the_answer_to_the_next_question(
     server: MetastoreServer, spec: TableSpec
 ) -> None:
     first, second = partition_of(spec, "a"), partition_of(spec, "b")
-    with closing(DirectHive(options(server.metastore_port))) as patient:
+    with closing(DirectHive(MetastoreClient(options(server.metastore_port)))) as patient:
         patient.add_partitions([first, second])
     client = MetastoreClient(options(server.metastore_port, seconds=2.0))
 
@@ -80,7 +81,7 @@ def test_a_late_answer_is_not_taken_for_the_answer_to_the_next_question(
 def test_what_was_asked_without_an_answer_is_done_later_and_once(
     server: MetastoreServer, spec: TableSpec
 ) -> None:
-    metastore = DirectHive(options(server.metastore_port, seconds=2.0))
+    metastore = DirectHive(MetastoreClient(options(server.metastore_port, seconds=2.0)))
     days = {partition_of(spec, str(day)) for day in range(20)}
     assert metastore.location(partition_of(spec, "none")) is None
     server.service.suspend()
@@ -91,9 +92,10 @@ def test_what_was_asked_without_an_answer_is_done_later_and_once(
         server.service.resume()
     wait_until(lambda: register(metastore, days).registered == days, "registered", 120)
     assert metastore.tables.partition_paths(spec.table) == {day.path for day in days}
+    three = partition_of(spec, "3")
     for _ in range(2):
-        metastore.drop_partition(partition_of(spec, "3"))
-    assert metastore.location(partition_of(spec, "3")) is None
+        assert list(metastore.drop_partitions([three])) == [(three, None)]
+    assert metastore.location(three) is None
     metastore.close()
 
 
@@ -104,16 +106,20 @@ def test_hosts_are_asked_in_turn_and_one_that_hangs_costs_seconds(
     location = f"{hdfs.namenode_url}/{hive_database}/t"
     spec = TableSpec(f"{hive_database}.t", (Column("a", "int"),), (Column("dt", "string"),), location)
     day = partition_of(spec, "1")
-    with closing(DirectHive(options(dead, hive.metastore_port))) as metastore:
+    with closing(DirectHive(MetastoreClient(options(dead, hive.metastore_port)))) as metastore:
         metastore.ask()
         metastore.tables.change(NewTable(spec, "ledger"))
         metastore.add_partitions([day])
     server.service.suspend()
     try:
-        with closing(DirectHive(options(dead, server.metastore_port, hive.metastore_port))) as metastore:
+        with closing(
+            DirectHive(MetastoreClient(options(dead, server.metastore_port, hive.metastore_port)))
+        ) as metastore:
             assert metastore.location(day) == day.location
         with (
-            closing(DirectHive(options(dead, server.metastore_port, seconds=1.0))) as metastore,
+            closing(
+                DirectHive(MetastoreClient(options(dead, server.metastore_port, seconds=1.0)))
+            ) as metastore,
             pytest.raises(MetastoreUnavailable) as refused,
         ):
             metastore.ask()
@@ -126,7 +132,7 @@ def test_hosts_are_asked_in_turn_and_one_that_hangs_costs_seconds(
 def test_a_metastore_that_is_killed_and_comes_back_is_asked_again(
     server: MetastoreServer, spec: TableSpec
 ) -> None:
-    metastore = DirectHive(options(server.metastore_port, seconds=30.0))
+    metastore = DirectHive(MetastoreClient(options(server.metastore_port, seconds=30.0)))
     days = {partition_of(spec, str(day)) for day in range(5)}
     assert register(metastore, days).registered == days
     server.kill()
@@ -145,14 +151,17 @@ def test_a_metastore_that_is_killed_and_comes_back_is_asked_again(
 class InterruptedClient(MetastoreClient):
     """Runs something before it changes a table, as if another client were quicker."""
 
-    def __init__(self, options: MetastoreOptions, before: Callable[[], object]) -> None:
+    def __init__(
+        self, options: MetastoreOptions, before: Callable[[], object], call: str = "alter_table"
+    ) -> None:
         super().__init__(options)
         self._before = before
+        self._interrupted = call
 
-    def call(self, name: str, *arguments: Any, is_repeatable: bool = True) -> Any:
-        if name.startswith("alter_table"):
+    def call(self, name: str, *arguments: Any, **how: bool) -> Any:
+        if name.startswith(self._interrupted):
             self._before()
-        return super().call(name, *arguments, is_repeatable=is_repeatable)
+        return super().call(name, *arguments, **how)
 
 
 def test_a_column_that_another_client_adds_meanwhile_is_not_lost(
@@ -181,16 +190,65 @@ def test_a_column_that_another_client_adds_meanwhile_is_not_lost(
     other.close()
 
 
+class CountingClient(MetastoreClient):
+    """Counts the calls of each name."""
+
+    def __init__(self, options: MetastoreOptions) -> None:
+        super().__init__(options)
+        self.calls = Counter[str]()
+
+    def call(self, name: str, *arguments: Any, **how: bool) -> Any:
+        self.calls[name] += 1
+        return super().call(name, *arguments, **how)
+
+
+def test_many_partitions_are_looked_up_moved_and_dropped_by_one_call(
+    server: MetastoreServer, spec: TableSpec
+) -> None:
+    client = CountingClient(options(server.metastore_port))
+    days = [partition_of(spec, f"{day:03}") for day in range(500)]
+    with closing(DirectHive(client)) as metastore:
+        metastore.add_partitions(days)
+        client.calls.clear()
+        moved = [replace(day, location=f"{day.location}_moved") for day in days]
+        assert dict(metastore.set_locations(moved)) == dict.fromkeys(moved)
+        assert dict(metastore.locations(days)) == {
+            day: at.location for day, at in zip(days, moved, strict=True)
+        }
+        assert dict(metastore.drop_partitions(days)) == dict.fromkeys(days)
+        assert dict(metastore.locations(days)) == dict.fromkeys(days)
+    calls = ("alter_partitions_with_environment_context", "drop_partitions_req", "get_partitions_by_names")
+    assert [client.calls[call] for call in calls] == [1, 1, 3]
+
+
+def test_a_partition_that_somebody_drops_during_a_move_in_bulk_is_the_only_one_that_is_refused(
+    server: MetastoreServer, spec: TableSpec
+) -> None:
+    days = [partition_of(spec, f"{day:03}") for day in range(20)]
+    moved = [replace(day, location=f"{day.location}_moved") for day in days]
+    other = DirectHive(MetastoreClient(options(server.metastore_port)))
+    client = InterruptedClient(
+        options(server.metastore_port), lambda: list(other.drop_partitions([days[7]])), "alter_partitions"
+    )
+    with closing(DirectHive(client)) as metastore, closing(other):
+        metastore.add_partitions(days)
+        refused = {day for day, why in metastore.set_locations(moved) if why}
+        assert refused == {moved[7]}
+        assert dict(other.locations(days)) == {
+            day: None if day == days[7] else at.location for day, at in zip(days, moved, strict=True)
+        }
+
+
 def test_no_statistics_are_stored_that_the_next_epoch_makes_wrong(
     server: MetastoreServer, spec: TableSpec, hdfs: Hdfs
 ) -> None:
     """The metastore of this module gathers sizes by itself wherever a client lets it."""
     day = partition_of(spec, "1")
     moved = HivePartition(day.table, day.path, f"{spec.location}/moved")
-    with closing(DirectHive(options(server.metastore_port))) as metastore:
+    with closing(DirectHive(MetastoreClient(options(server.metastore_port)))) as metastore:
         metastore.add_partitions([day])
         added = metastore.tables.describe_partition(spec.table, day.path)
-        metastore.set_location(moved)
+        assert list(metastore.set_locations([moved])) == [(moved, None)]
         after = metastore.tables.describe_partition(spec.table, day.path)
     assert added is not None and after is not None and after.location == moved.location
     for described in (added, after):
@@ -210,8 +268,8 @@ def test_files_of_a_dropped_partition_stay_also_if_the_table_says_otherwise(
     )
     files = list(hdfs.client().list_status(f"{location}/dt=1".removeprefix(hdfs.namenode_url)))
     day = HivePartition(f"{hive_database}.purged", "dt=1", f"{location}/dt=1")
-    with closing(DirectHive(options(hive.metastore_port))) as metastore:
-        metastore.drop_partition(day)
+    with closing(DirectHive(MetastoreClient(options(hive.metastore_port)))) as metastore:
+        assert list(metastore.drop_partitions([day])) == [(day, None)]
         assert metastore.location(day) is None
     assert (
         len(files) == len(list(hdfs.client().list_status(day.location.removeprefix(hdfs.namenode_url)))) > 0
@@ -222,5 +280,5 @@ def test_a_server_that_is_no_metastore_is_told(hive: HiveServer, tmp_path: Path)
     """HiveServer2 waits for its login, and answers nothing else."""
     began = time.monotonic()
     with pytest.raises(MetastoreUnavailable, match=f"the metastore at 127.0.0.1:{hive.port}") as refused:
-        DirectHive(options(hive.port, seconds=2.0)).ask()
+        DirectHive(MetastoreClient(options(hive.port, seconds=2.0))).ask()
     assert not isinstance(refused.value, HiveLoginRefused) and time.monotonic() - began < 60

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.keys import Column, KerberosOptions, MetastoreOptions
+from kafka2hive.hive.direct.client import MetastoreClient
 from kafka2hive.hive.direct.hive import DirectHive
 from kafka2hive.hive.port import NewTable
 from kafka2hive.hive.tables import TableSpec
@@ -66,7 +67,7 @@ def options(server: MetastoreServer, trusted: Authority, kdc: Kdc) -> MetastoreO
 
 def refusal(options: MetastoreOptions) -> MetastoreUnavailable:
     with pytest.raises(MetastoreUnavailable) as refused:
-        DirectHive(options).ask()
+        DirectHive(MetastoreClient(options)).ask()
     return refused.value
 
 
@@ -75,7 +76,7 @@ def test_tables_and_partitions_are_made_as_the_principal(
 ) -> None:
     location = f"file://{tmp_path}/{unique}.db/t"
     spec = TableSpec(f"{unique}.t", (Column("a", "int"),), (Column("dt", "string"),), location)
-    with closing(DirectHive(options)) as metastore:
+    with closing(DirectHive(MetastoreClient(options))) as metastore:
         metastore.ask()
         metastore.tables.change(NewTable(spec, "ledger"))
         days = [HivePartition(spec.table, f"dt={day}", f"{location}/dt={day}") for day in range(3)]

@@ -428,13 +428,13 @@ LEDGER = (
         (
             "a dropped partition counts as registered",
             (
-                "                self.unavailable.add(partition)\n            elif same",
-                "                self.registered.add(partition)\n            elif same",
+                "                    self.unavailable.add(partition)\n                elif same",
+                "                    self.registered.add(partition)\n                elif same",
             ),
         ),
         (
             "the location that Hive has is not compared",
-            ("            elif same_location(where, partition.location):", "            elif where:"),
+            ("elif same_location(where, partition.location):", "elif where:"),
         ),
     ),
     *mistakes(

@@ -156,15 +156,15 @@ RETENTION = (
         (
             "a partition about which Hive refuses to answer is gone",
             (
-                "            refused[home] = str(error)\n            continue\n",
-                "            gone.add(home)\n            continue\n",
+                "                refused[home] = str(where)\n",
+                "                gone.add(home)\n",
             ),
         ),
         (
             "a partition at a third place is dropped",
             (
-                "        elif any(same_location(where, place) for place in _places(home)):",
-                "        elif True:",
+                "            elif any(same_location(where, place) for place in _places(home)):",
+                "            elif True:",
             ),
         ),
         (

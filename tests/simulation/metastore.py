@@ -1,11 +1,12 @@
 """Hive's partitions in the simulation: outages, temporary refusals, statements whose answer is lost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from kafka2hive.hive.session_tables import SessionTables
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from tests.harness.one_by_one import OneByOne
 from tests.simulation.hive_tables import HiveTables, SimulatedSession
 from tests.simulation.places import TABLE
 from tests.simulation.watch import Violation, visible_records
@@ -73,7 +74,7 @@ class Hive:
                 self.registered[table, path] = home
 
 
-class SimulatedMetastore:
+class SimulatedMetastore(OneByOne):
     """The Metastore port of one actor; `failures` counts the calls without an answer."""
 
     def __init__(
@@ -98,7 +99,7 @@ class SimulatedMetastore:
     def close(self) -> None:
         """Do nothing."""
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         self._hand_over()
         unclear = self._world.random() < self._world.rates.lost_reply
         if self._hive.down:
@@ -110,6 +111,7 @@ class SimulatedMetastore:
             if unclear and self._world.below(2):
                 self.fail("add_partitions (some done)")
         self._world.tell(self._who, f"hive: add {', '.join(p.path for p in partitions)}")
+        return {}
 
     def location(self, partition: HivePartition) -> str | None:
         self._hand_over()

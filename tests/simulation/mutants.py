@@ -1819,20 +1819,20 @@ MUTANTS = (
     _of_compaction(
         "a location that was put back is only noticed",
         REGISTER,
-        ("            metastore.set_location(partition)\n        except", "            pass\n        except"),
+        ("metastore.set_locations(filter(is_watched, wrong))", "((each, None) for each in wrong)"),
     ),
     _of_compaction(
         "an early place or a home that the ledger has left is misplaced",
         REGISTER,
         (
-            "            elif same_location(where, other_place(partition.location, partition.path)):\n",
-            "            elif False:\n",
+            "                elif same_location(where, other_place(partition.location, partition.path)):\n",
+            "                elif False:\n",
         ),
     ),
     _of_compaction(
         "a location is taken for set without telling Hive",
         REGISTER,
-        ("            self._metastore.set_location(partition)\n", "            pass\n"),
+        ("self._metastore.set_locations(elsewhere)", "((each, None) for each in elsewhere)"),
     ),
     _of_compaction(
         "an early partition has no directory at its home",
@@ -2048,7 +2048,7 @@ MUTANTS = (
     _of_compaction(
         "a location is set again before the snapshot that stops its time",
         REGISTER,
-        ("            if is_counted(partition):", "            if False:"),
+        ("elif is_counted(partition):", "elif False:"),
     ),
     _of_compaction(
         "late data do not stop the time of a partition",

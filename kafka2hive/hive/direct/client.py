@@ -71,15 +71,17 @@ class MetastoreClient:
     def user(self) -> str:
         return self._options.user
 
-    def call(self, name: str, *arguments: Any, is_repeatable: bool = True) -> Any:
+    def call(self, name: str, *arguments: Any, is_repeatable: bool = True, retries_races: bool = True) -> Any:
         """Return the answer of a call. `is_repeatable` says that doing it twice changes nothing.
+
+        `retries_races`: a repeatable call that is answered with MetaException is made again after a pause.
 
         If the connection is lost, a repeatable call is made again on the next host. If there is no answer in time, it is not,
         so that a hung metastore costs one time limit; the metastore may carry the call out later.
         Raises MetastoreUnavailable, MetastoreRefused (NoSuchObject, ObjectExists).
         """
         with self._lock:
-            tries = _TRIES if is_repeatable else 1
+            tries = _TRIES if is_repeatable and retries_races else 1
             for left in reversed(range(tries)):
                 try:
                     return self._call(name, arguments, is_repeatable)

@@ -6,11 +6,12 @@ from itertools import groupby
 from typing import Any
 
 from kafka2hive.config.keys import MetastoreOptions
-from kafka2hive.hive.direct.client import MetastoreClient, NoSuchObject, generated
+from kafka2hive.hive.bulk import in_groups
+from kafka2hive.hive.direct.client import MetastoreClient, generated
 from kafka2hive.hive.direct.tables import DirectTables
-from kafka2hive.hive.direct.values import partition_values
+from kafka2hive.hive.direct.values import partition_names, partition_values
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, NoSuchPartition
+from kafka2hive.model.metastore import ChangeAnswer, LocationAnswer, MetastoreRefused, NoSuchPartition
 
 _CALL_PARTITIONS = 500
 """The most partitions of one call: the metastore does it in one transaction, and others wait for its locks."""
@@ -21,11 +22,9 @@ _WITHOUT_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
 class DirectHive:
     """Registers, looks up, moves and drops Hive partitions in bulk. Safe for any thread; calls run one at a time."""
 
-    def __init__(self, options: MetastoreOptions) -> None:
-        self._client = MetastoreClient(options)
+    def __init__(self, client: MetastoreClient) -> None:
+        self._client = client
         self.tables = DirectTables(self._client)
-        # locations that add_partitions has seen, of which `location` tells the first caller
-        self._seen: dict[HivePartition, str] = {}
 
     def ask(self) -> None:
         """See Hive."""
@@ -35,13 +34,14 @@ class DirectHive:
         """Close the connection. Never raises."""
         self._client.close()
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         """Register those partitions that are not registered yet, by calls of bounded size; a second call changes nothing.
 
         A call is one transaction: after a crash all its partitions are registered, or none. Locations of partitions that exist
-        are looked up by one more call, so that `location` need not ask. Raises MetastoreUnavailable, MetastoreRefused.
+        are looked up by one more call. Raises MetastoreUnavailable, MetastoreRefused.
         """
         ttypes = generated().ttypes
+        where: dict[HivePartition, str] = {}
         for table, batch in self._batches(partitions):
             by_values = _by_values(table, batch)
             request = ttypes.AddPartitionsRequest(
@@ -61,46 +61,82 @@ class DirectHive:
                 locations |= _locations(self.tables.partitions(table, present))
             for values, of_values in by_values.items():
                 if values in locations:
-                    self._seen |= dict.fromkeys(of_values, locations[values])
+                    where |= dict.fromkeys(of_values, locations[values])
+        return where
 
     def location(self, partition: HivePartition) -> str | None:
         """See Metastore; the table's own location if it is unpartitioned."""
-        if (seen := self._seen.pop(partition, None)) is not None:
-            return seen
-        table = self.tables.table(partition.table)
         if not partition.path:
-            return str(table.sd.location)
-        found = self.tables.partitions(table, [partition.path])
-        return str(found[0].sd.location) if found else None
+            return str(self.tables.table(partition.table).sd.location)
+        return self._look_up([partition])[partition]
 
-    def set_location(self, partition: HivePartition) -> None:
-        """Set the location of a registered partition. Raises MetastoreUnavailable, MetastoreRefused (NoSuchPartition)."""
-        self._seen.pop(partition, None)
-        table = self.tables.table(partition.table)
-        found = self.tables.partitions(table, [partition.path])
-        if not found:
-            raise NoSuchPartition(f"{partition.table} has no partition {partition.path}")
-        found[0].sd.location = partition.location
-        self._client.call(
-            "alter_partitions_with_environment_context",
-            table.dbName,
-            table.tableName,
-            found,
-            generated().ttypes.EnvironmentContext(properties=_WITHOUT_STATISTICS),
+    @property
+    def look_size(self) -> int:
+        """See Metastore."""
+        return _CALL_PARTITIONS
+
+    def locations(self, partitions: Iterable[HivePartition]) -> Iterator[LocationAnswer]:
+        """See Metastore."""
+        return in_groups(partitions, _CALL_PARTITIONS, self._look_up)
+
+    def set_locations(self, partitions: Iterable[HivePartition]) -> Iterator[ChangeAnswer]:
+        """See Metastore. A call is one transaction."""
+        return in_groups(partitions, _CALL_PARTITIONS, self._move)
+
+    def drop_partitions(self, partitions: Iterable[HivePartition]) -> Iterator[ChangeAnswer]:
+        """See PartitionDropper; the files stay whatever the table's properties. A call is one transaction."""
+        return in_groups(partitions, _CALL_PARTITIONS, self._drop)
+
+    def _look_up(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str | None]:
+        table = self.tables.table(partitions[0].table)
+        where = _locations(self.tables.partitions(table, [each.path for each in partitions]))
+        by_values = _by_values(table, partitions)
+        return {each: where.get(values) for values, of_values in by_values.items() for each in of_values}
+
+    def _move(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, MetastoreRefused | None]:
+        """Set the locations of those partitions of a table that are registered, by one call."""
+        table = self.tables.table(partitions[0].table)
+        by_values = _by_values(table, partitions)
+        present = {
+            tuple(found.values): found
+            for found in self.tables.partitions(table, [each.path for each in partitions])
+        }
+        for values, found in present.items():
+            found.sd.location = by_values[values][-1].location
+        if present:
+            self._client.call(
+                "alter_partitions_with_environment_context",
+                table.dbName,
+                table.tableName,
+                list(present.values()),
+                generated().ttypes.EnvironmentContext(properties=_WITHOUT_STATISTICS),
+                retries_races=len(partitions) == 1,  # otherwise each half is another try
+            )
+        return {
+            each: None if values in present else NoSuchPartition(f"{each.table} has no partition {each.path}")
+            for values, of_values in by_values.items()
+            for each in of_values
+        }
+
+    def _drop(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, None]:
+        """Drop those partitions of a table that are registered, by one call."""
+        ttypes = generated().ttypes
+        table = self.tables.table(partitions[0].table)
+        names = {
+            name
+            for values in _by_values(table, partitions)
+            for name in partition_names(table.partitionKeys, values)
+        }
+        request = ttypes.DropPartitionsRequest(
+            dbName=table.dbName,
+            tblName=table.tableName,
+            parts=ttypes.RequestPartsSpec(names=sorted(names)),
+            deleteData=False,
+            ifExists=True,
+            needResult=False,
         )
-
-    def drop_partition(self, partition: HivePartition) -> None:
-        """Drop a partition, whose files stay whatever the table's properties. A second call changes nothing.
-
-        Raises MetastoreUnavailable, MetastoreRefused.
-        """
-        self._seen.pop(partition, None)
-        table = self.tables.table(partition.table)
-        values = partition_values(partition.table, table.partitionKeys, partition.path)
-        try:
-            self._client.call("drop_partition", table.dbName, table.tableName, list(values), False)
-        except NoSuchObject:
-            pass  # it is gone, by an earlier call whose answer was lost or by somebody else
+        self._client.call("drop_partitions_req", request, retries_races=len(partitions) == 1)
+        return dict.fromkeys(partitions)
 
     def _batches(self, partitions: Iterable[HivePartition]) -> Iterator[tuple[Any, list[HivePartition]]]:
         """Yield each table as the metastore has it now, with at most _CALL_PARTITIONS of its partitions."""
@@ -109,6 +145,11 @@ class DirectHive:
             group = list(of_table)
             for start in range(0, len(group), _CALL_PARTITIONS):
                 yield self.tables.table(name), group[start : start + _CALL_PARTITIONS]
+
+
+def direct_hive(options: MetastoreOptions) -> DirectHive:
+    """Return Hive by its metastore; a connection opens at the first call."""
+    return DirectHive(MetastoreClient(options))
 
 
 def _by_values(

@@ -16,7 +16,7 @@ from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.service.chores.port import Result
 from kafka2hive.service.hive.dropped import DropLookResult, DroppedPartitions, look_and_drop
 from kafka2hive.service.hive.places import LocationLook
-from kafka2hive.service.hive.registrar import LOOK_SLICE, RegistrarEvent
+from kafka2hive.service.hive.registrar import RegistrarEvent
 from kafka2hive.service.tables.table_state import MapTable, Owned, Table
 from kafka2hive.storage.port import Clock
 
@@ -99,7 +99,7 @@ class LooksOfCommand:
         """Whether all partitions were looked for, or Hive does not answer."""
         if self._hive is None or self.outage is not None:
             return True
-        return self._dropped.next_look > self._began and not self._due()
+        return self._dropped.next_look > self._began and not self._due(1)
 
     def look(self) -> list[RegistrarEvent]:
         """Look for the next partitions in Hive, as the registrar of a run does. Return the answers."""
@@ -109,17 +109,17 @@ class LooksOfCommand:
 
     def _look_for_dropped(self, hive: Partitions) -> list[DropLookResult]:
         """Look for the next dropped partitions, and drop those that Hive has (E3)."""
-        due = self._dropped.take(self._began)  # a look puts the next one after this time
+        due = self._dropped.take(self._began, hive.look_size)  # a look puts the next one after this time
         looks, self.outage = look_and_drop(hive, due, self._clock)
         return [event for look, at in looks for event in self._dropped.by_table(look, at)]
 
-    def _due(self) -> list[HivePartition]:
+    def _due(self, most: int) -> list[HivePartition]:
         """Return the locations to compare next: first those that were put back and may be corrected now (K8)."""
-        return sorted(self._put_back - self._counted) or sorted(self._watched - self._compared)[:LOOK_SLICE]
+        return sorted(self._put_back - self._counted) or sorted(self._watched - self._compared)[:most]
 
     def _compare_locations(self, hive: Partitions) -> list[LocationLook]:
         """Compare the next locations (K7)."""
-        due = self._due()
+        due = self._due(hive.look_size)
         if not due or self.outage is not None:
             return []
         asked_at = self._clock.epoch_ms() / 1000

@@ -13,8 +13,6 @@ SOON_SECONDS = 60.0
 """How long after a look a partition is looked for again if Hive still has it, refuses to drop it, or did not answer."""
 LATER_SECONDS = 3600.0
 """How often a partition is looked up after the ledger has recorded that Hive does not have it."""
-SLICE = 20
-"""Maximum number of partitions that are looked up before others get their turn; a lookup costs Hive about 45 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +58,9 @@ class DroppedPartitions:
         """When the next look is due, infinity without dropped partitions."""
         return min(self._next_look.values(), default=math.inf)
 
-    def take(self, now: float) -> dict[HivePartition, bool]:
-        """Return at most SLICE partitions whose look is due, each with whether it is recorded as gone, and set the next look."""
-        due = sorted(home for home, when in self._next_look.items() if when <= now)[:SLICE]
+    def take(self, now: float, most: int) -> dict[HivePartition, bool]:
+        """Return at most `most` partitions whose look is due, each with whether it is recorded as gone, and set the next look."""
+        due = sorted(home for home, when in self._next_look.items() if when <= now)[:most]
         taken = {home: self._is_gone[self._owner[home]][home] for home in due}
         for home, gone in taken.items():
             self._next_look[home] = now + (LATER_SECONDS if gone else SOON_SECONDS)

@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 10.0
 LOOK_SECONDS = 60.0
 """How often the locations of the watched partitions are compared with Hive's (K7)."""
-LOOK_SLICE = 20
-"""Maximum number of locations that are compared before new partitions get their turn; a comparison costs Hive about 45 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +202,7 @@ class Registrar:
         """If looks are due, look for a slice of the dropped partitions in Hive (E3). Return whether more of them wait."""
         now = self._clock.monotonic()
         with self._condition:
-            due = self._dropped.take(now)
+            due = self._dropped.take(now, self._metastore.look_size)
         if not due:
             return False
         looks, outage = look_and_drop(self._metastore, due, self._clock)
@@ -226,7 +224,7 @@ class Registrar:
         return self._tables.next_look <= self._clock.monotonic()
 
     def keep_locations(self) -> bool:
-        """If a look is due, compare the locations of at most LOOK_SLICE watched partitions in the caller's thread.
+        """If a look is due, compare the locations of `look_size` watched partitions in the caller's thread.
 
         Return whether more of them wait. After an outage the next look begins anew.
         """
@@ -239,7 +237,8 @@ class Registrar:
             with self._condition:
                 self._to_look_at = sorted(frozenset[HivePartition]().union(*self._watched.values()))
         if not due:
-            due, self._to_look_at = self._to_look_at[:LOOK_SLICE], self._to_look_at[LOOK_SLICE:]
+            size = self._metastore.look_size  # then new partitions get their turn
+            due, self._to_look_at = self._to_look_at[:size], self._to_look_at[size:]
         asked_at = self._clock.epoch_ms() / 1000
         check = keep_locations(self._metastore, due, self._is_watched, self._is_counted)
         for partition, why in check.refused.items():

@@ -27,6 +27,7 @@ from kafka2hive.service.inspect.certificate import (
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import READ, TABLE, invoke, local
 from tests.harness.clock import SkippedTime
+from tests.harness.one_by_one import OneByOne
 from tests.harness.values import file_name
 from tests.unit.service.verify.test_certify import DAYS, Dump, dump
 
@@ -36,18 +37,15 @@ DAY = DAYS[0]
 NAME = PartitionName(TABLE, DAY)
 
 
-class Locations:
+class Locations(OneByOne):
     """A metastore that has every partition at one location, or does not answer."""
 
     def __init__(self, location: str | None, answers: bool = True) -> None:
         self._location = location
         self._answers = answers
 
-    def add_partitions(self, partitions: object) -> None:
+    def add_partitions(self, partitions: object) -> dict[HivePartition, str]:
         raise AssertionError("a command that only reads registers nothing")
-
-    def set_location(self, partition: object) -> None:
-        raise AssertionError("a command that only reads moves nothing")
 
     def location(self, partition: HivePartition) -> str | None:
         if not self._answers:

@@ -1,6 +1,6 @@
 """The registrar looks for dropped partitions in Hive, and drops those that the ledger allows: rule E3 of docs/protocol.md."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafka2hive.ledger.retention import DropLook
@@ -8,7 +8,6 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.hive.dropped import (
     LATER_SECONDS,
-    SLICE,
     SOON_SECONDS,
     DropLookResult,
     DroppedPartitions,
@@ -17,13 +16,14 @@ from kafka2hive.service.hive.dropped import (
 from kafka2hive.service.hive.registrar import Registrar
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.harness.clock import SkippedTime
+from tests.harness.one_by_one import LOOK_SIZE, OneByOne
 from tests.harness.waiting import wait_until
 
 OLD = HivePartition("d.t", "dt=1", "hdfs://n/t/dt=1")
 NOBODY = frozenset[HivePartition]()
 
 
-class Hive:
+class Hive(OneByOne):
     """The locations of partitions by path. `order` has what was asked; while `is_down`, nothing is answered."""
 
     def __init__(self, *partitions: HivePartition) -> None:
@@ -41,11 +41,8 @@ class Hive:
         self.order.append("drop")
         del self.where[partition.path]
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         raise AssertionError("nothing is pending")
-
-    def set_location(self, partition: HivePartition) -> None:
-        raise AssertionError("nothing is watched")
 
 
 def registrar_of(hive: Hive) -> tuple[Registrar, SkippedTime]:
@@ -112,12 +109,12 @@ def test_after_an_outage_the_look_is_made_again_a_minute_later() -> None:
 
 
 def test_many_are_looked_for_in_slices() -> None:
-    many = {HivePartition("d.t", f"dt={i}", f"hdfs://n/t/dt={i}"): True for i in range(SLICE + 3)}
+    many = {HivePartition("d.t", f"dt={i}", f"hdfs://n/t/dt={i}"): True for i in range(LOOK_SIZE + 3)}
     hive = Hive()
     registrar, _ = registrar_of(hive)
     registrar.drop("d.t", many)
-    assert registrar.keep_dropped() and len(hive.order) == SLICE
-    assert not registrar.keep_dropped() and len(hive.order) == SLICE + 3
+    assert registrar.keep_dropped() and len(hive.order) == LOOK_SIZE
+    assert not registrar.keep_dropped() and len(hive.order) == LOOK_SIZE + 3
 
 
 def test_partitions_of_dead_letters_are_those_of_the_table_whose_letters_they_hold() -> None:

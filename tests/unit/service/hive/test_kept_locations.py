@@ -1,6 +1,6 @@
 """The registrar looks at the locations of watched partitions every minute, and sets those again that were put back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kafka2hive.ledger.snapshot.compaction import watched_partitions
@@ -10,11 +10,11 @@ from kafka2hive.model.snapshot import MovedPartition
 from kafka2hive.service.hive.places import LocationCorrection, LocationLook
 from kafka2hive.service.hive.registrar import (
     LOOK_SECONDS,
-    LOOK_SLICE,
     Registrar,
 )
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.harness.clock import SkippedTime
+from tests.harness.one_by_one import LOOK_SIZE, OneByOne
 from tests.harness.values import snapshot
 from tests.harness.waiting import wait_until
 
@@ -22,7 +22,7 @@ HOME = HivePartition("d.t", "dt=1", "hdfs://n/t/dt=1")
 EARLY = "hdfs://n/t/_open/dt=1"
 
 
-class Hive:
+class Hive(OneByOne):
     """One partition, at a location that somebody changes. `order` has what was asked."""
 
     def __init__(self) -> None:
@@ -30,8 +30,9 @@ class Hive:
         self.order: list[str] = []
         self.asked: Callable[[], None] = lambda: None
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         self.order += [each.path for each in partitions]
+        return {}
 
     def location(self, partition: HivePartition) -> str | None:
         self.looks += 1
@@ -41,9 +42,6 @@ class Hive:
 
     def set_location(self, partition: HivePartition) -> None:
         self.where = partition.location
-
-    def drop_partition(self, partition: HivePartition) -> None:
-        raise AssertionError("nothing has expired")
 
 
 def test_a_location_is_compared_once_a_minute_and_set_again() -> None:
@@ -108,19 +106,19 @@ def many(count: int) -> frozenset[HivePartition]:
 def test_new_partitions_do_not_wait_until_all_locations_are_compared() -> None:
     hive, new = Hive(), HivePartition("d.t", "dt=new", "hdfs://n/t/dt=new")
     registrar = Registrar(hive, lambda name: None, DaemonThreads(), SkippedTime())
-    registrar.watch("d.t", many(5 * LOOK_SLICE))
+    registrar.watch("d.t", many(5 * LOOK_SIZE))
     hive.asked = lambda: registrar.enqueue(frozenset({new})) if hive.looks == 1 else None
     registrar.start()
     wait_until(lambda: "dt=new" in hive.order, "registered")
-    assert hive.order.index("dt=new") <= LOOK_SLICE + 1
-    wait_until(lambda: hive.looks > 5 * LOOK_SLICE, "all compared")
+    assert hive.order.index("dt=new") <= LOOK_SIZE + 1
+    wait_until(lambda: hive.looks > 5 * LOOK_SIZE, "all compared")
     registrar.end()
 
 
 def test_a_look_ends_with_the_registrar() -> None:
     hive = Hive()
     registrar = Registrar(hive, lambda name: None, DaemonThreads(), SkippedTime())
-    registrar.watch("d.t", many(LOOK_SLICE))
+    registrar.watch("d.t", many(LOOK_SIZE))
     hive.asked = lambda: registrar.end() if hive.looks == 3 else None
     registrar.keep_locations()
     assert hive.looks == 3
@@ -129,11 +127,11 @@ def test_a_look_ends_with_the_registrar() -> None:
 def test_a_partition_that_is_not_watched_any_more_is_left_out_of_the_look_under_way() -> None:
     hive = Hive()
     registrar = Registrar(hive, lambda name: None, DaemonThreads(), SkippedTime())
-    registrar.watch("d.t", many(2 * LOOK_SLICE))
+    registrar.watch("d.t", many(2 * LOOK_SIZE))
     assert registrar.keep_locations()
     registrar.watch("d.t", frozenset())
     registrar.keep_locations()
-    assert hive.looks == LOOK_SLICE
+    assert hive.looks == LOOK_SIZE
 
 
 def test_a_location_whose_time_runs_is_set_again_once_the_ledger_has_stopped_it() -> None:
@@ -187,7 +185,7 @@ def test_after_an_outage_the_next_look_begins_anew() -> None:
     hive, clock = Hive(), SkippedTime()
     registrar = Registrar(hive, lambda name: None, DaemonThreads(), clock)
     days = frozenset(
-        HivePartition("d.t", f"dt={n:02d}", f"hdfs://n/t/dt={n:02d}") for n in range(LOOK_SLICE + 1)
+        HivePartition("d.t", f"dt={n:02d}", f"hdfs://n/t/dt={n:02d}") for n in range(LOOK_SIZE + 1)
     )
     registrar.watch("d.t", days)
 
@@ -200,4 +198,4 @@ def test_after_an_outage_the_next_look_begins_anew() -> None:
     clock.sleep(LOOK_SECONDS)
     hive.asked = lambda: None
     assert registrar.keep_locations() and not registrar.keep_locations()
-    assert hive.looks == LOOK_SLICE + 2
+    assert hive.looks == LOOK_SIZE + 2

@@ -1,6 +1,6 @@
 """A registration that Hive refuses for ever can be given up: recorded, never pending again, no finding of `verify`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from kafka2hive.service.verify.result import VerifyRequest, VerifyResult
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, Service, pending_service
+from tests.harness.one_by_one import OneByOne
 from tests.harness.repairs import no_rewrite
 
 DENIED = TableError("hive.refused", "Permission denied")
@@ -111,7 +112,7 @@ def test_a_registration_that_nobody_owes_is_a_typing_mistake_and_touches_nothing
     assert look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation == before
 
 
-class Hive:
+class Hive(OneByOne):
     """Registers nothing; `refused` is asked for in vain, `late` is there at the second question."""
 
     def __init__(self, there: dict[HivePartition, str], late: Sequence[HivePartition] = ()) -> None:
@@ -119,10 +120,7 @@ class Hive:
         self.late = list(late)
         self.missing_table = False
 
-    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
-        raise AssertionError("verify only reads")
-
-    def set_location(self, partition: HivePartition) -> None:
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> Mapping[HivePartition, str]:
         raise AssertionError("verify only reads")
 
     def location(self, partition: HivePartition) -> str | None:

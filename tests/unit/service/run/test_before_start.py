@@ -25,6 +25,7 @@ from kafka2hive.storage.concurrency import DaemonThreads
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
 from tests.harness.cli_ledger import write_map
 from tests.harness.fake_kafka import FakeKafka
+from tests.harness.one_by_one import OneByOne
 
 
 class Answers:
@@ -148,11 +149,12 @@ class Away:
         self.calls += 1
         raise self._error(f"{name}: Connection refused")
 
-    def add_partitions(self, partitions: Collection[HivePartition]) -> None:
+    def add_partitions(self, partitions: Collection[HivePartition]) -> Mapping[HivePartition, str]:
         self.ensure(next(iter(partitions)).table)
+        return {}
 
 
-class Slow(DaemonThreads):
+class Slow(OneByOne, DaemonThreads):
     """A Hive that is still registering when the run already waits for it at its end."""
 
     def __init__(self) -> None:
@@ -173,8 +175,9 @@ class Slow(DaemonThreads):
         self.under_way.set()
         self.waited_for.wait()
 
-    def add_partitions(self, partitions: Collection[HivePartition]) -> None:
+    def add_partitions(self, partitions: Collection[HivePartition]) -> Mapping[HivePartition, str]:
         """All are registered."""
+        return {}
 
     def location(self, partition: HivePartition) -> str:
         return partition.location
