@@ -158,6 +158,7 @@ class Task:
             run = self._runs[event.table]
             run.times.add("fetch", time.perf_counter() - start)
             yield from self._step(run.part, self._handle(run, event))
+            del event  # frees a chunk's memory before the next delivery
             start = time.perf_counter()
         while self._closing:
             run = self._closing.pop(0)

@@ -63,10 +63,13 @@ impl Batches for Decoder {
     fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
         let Decoder { root, whole: columns, context, rows } = self;
         let (first, last) = (offsets[0] as usize, offsets[offsets.len() - 1] as usize);
-        let whole = std::str::from_utf8(&data[first..last]).ok();
+        let batch = &data[first..last];
+        let ascii = batch.is_ascii();
+        let whole = if ascii { None } else { std::str::from_utf8(batch).ok() };
         rows.read(offsets, |place, rows| {
             // a part of a UTF-8 text is UTF-8 if it begins and ends between two characters
             let sound = match whole {
+                _ if ascii => true,
                 Some(text) => text.is_char_boundary(place.start - first) && text.is_char_boundary(place.end - first),
                 None => std::str::from_utf8(&data[place.clone()]).is_ok(),
             };

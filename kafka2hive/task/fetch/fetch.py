@@ -154,14 +154,19 @@ class Fetch:
                     raise self._stall_error()
                 continue
             yield from self._sort(runs, batch.events, now)
+            del batch, runs  # frees a chunk's memory before the next delivery
             self._consumer.longest_delay = 0.0
             last = time.monotonic()  # not `now`: the caller may have taken long over the events
         self._consumer.unassign()
 
     def _batch_size(self) -> int:
-        """Return how many messages to request: at most as many as can still come, or the client would wait for the others."""
+        """Return how many messages to request: at most as many as can still come, or the client would wait for the others.
+
+        A single table gets as many as its chunk lacks, so that no records are left over to be copied.
+        """
         remaining = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
-        return max(1, min(CHUNK_RECORDS, remaining, int(CHUNK_BYTES / self._mean_bytes)))
+        held = next(iter(self._held.values())).count if len(self._held) == 1 else 0
+        return max(1, min(CHUNK_RECORDS - held, remaining, int(CHUNK_BYTES / self._mean_bytes)))
 
     def _sort(self, runs: Sequence[DeliveryRun], events: Sequence[Any], now: float) -> Iterator[Event]:
         """Release the ranges that ended with this delivery, then yield its events.

@@ -90,6 +90,7 @@ class RangeReader:
                     yield event
                 case _:
                     yield event
+            del event  # frees a chunk's memory before the next delivery
 
     def _end(self, table: str) -> Iterator[Event]:
         del self._waves_left[table]

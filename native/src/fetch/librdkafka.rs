@@ -4,7 +4,7 @@
 //! - The functions and structs are those of rdkafka.h, which have not changed in librdkafka 2: `Library::load` takes no
 //!   other major version, and only a library that has every function. The library is never unloaded.
 //! - `Client` owns its handle, and may be used by any number of threads, as librdkafka may.
-//! - librdkafka must not destroy a handle while messages exist: `Messages` exist within `Client::consume` only.
+//! - librdkafka must not destroy a handle while messages exist: `Messages` own a part of their client.
 //! - librdkafka's threads do not exist in a forked child, where its locks may be held forever: there no call is made, and
 //!   what is dropped is leaked.
 //! - The callbacks get `Heard`, which lives as long as the handle.
@@ -478,18 +478,19 @@ impl Client {
         Ok(list.places())
     }
 
-    /// Passes the messages that come within `wait` to `take`, some at a time, and returns the events.
+    /// Passes the messages that come within `wait` to `take`, some at a time, and returns all of them with the events.
     ///
     /// There are at most `count` messages and events, and none after `bytes` of values.
     pub fn consume(
-        &self,
+        self: &Arc<Self>,
         count: usize,
         bytes: usize,
         wait: Duration,
-        mut take: impl FnMut(&Messages<'_>),
-    ) -> Result<Vec<Event>, Error> {
+        mut take: impl FnMut(&[Message<'_>]),
+    ) -> Result<(Messages, Vec<Event>), Error> {
         self.check_process()?;
         let until = Instant::now() + wait;
+        let mut messages = Messages { client: self.clone(), pointers: vec![] };
         let mut events = vec![];
         let (mut left, mut size) = (count, 0);
         while left > 0 && size < bytes {
@@ -501,24 +502,26 @@ impl Client {
             let Ok(given) = usize::try_from(given) else {
                 return Err(self.library.last_error("", &[0]));
             };
-            let mut messages = Messages { client: self, given: &some[..given], records: Vec::with_capacity(given) };
-            for pointer in &some[..given] {
-                // SAFETY: a message is ours until it is destroyed, with `messages`.
-                let raw = unsafe { &**pointer };
+            let before = messages.pointers.len();
+            for pointer in some.into_iter().take(given) {
+                // SAFETY: a message is ours until it is destroyed, here or with `messages`.
+                let raw = unsafe { &*pointer };
                 if raw.err == 0 {
                     size += raw.length;
-                    messages.records.push(raw);
+                    messages.pointers.push(pointer);
                 } else {
                     events.push(self.event(raw));
+                    // SAFETY: ours, and not used after this.
+                    unsafe { (self.library.0.rd_kafka_message_destroy)(pointer) }
                 }
             }
-            take(&messages);
+            take(&messages.from(before));
             left -= given;
             if given < asked {
                 break; // the time is over
             }
         }
-        Ok(events)
+        Ok((messages, events))
     }
 
     fn event(&self, raw: &CMessage) -> Event {
@@ -588,24 +591,35 @@ pub struct Event {
     pub error: Error,
 }
 
-/// Records in the order of delivery. Dropping it gives them back to librdkafka, with the events that came with them.
-pub struct Messages<'a> {
-    client: &'a Client,
-    given: &'a [*mut CMessage],
-    records: Vec<&'a CMessage>,
+/// Records in the order of delivery. Dropping it gives them back to librdkafka.
+pub struct Messages {
+    client: Arc<Client>,
+    pointers: Vec<*mut CMessage>,
 }
 
-impl Messages<'_> {
-    /// Each record.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Message<'_>> {
-        self.records.iter().map(|raw| Message { client: self.client, raw })
+// SAFETY: librdkafka's messages belong to no thread; what reads one takes `&mut self` or has the only reference.
+unsafe impl Send for Messages {}
+
+impl Messages {
+    /// Each record from a place on.
+    fn from(&self, start: usize) -> Vec<Message<'_>> {
+        // SAFETY: the messages live as long as `self`.
+        let message = |pointer: &*mut CMessage| Message { client: &self.client, raw: unsafe { &**pointer } };
+        self.pointers[start..].iter().map(message).collect()
+    }
+
+    /// The headers of each record.
+    pub fn headers(&mut self) -> impl Iterator<Item = Option<RawHeaders<'_>>> {
+        self.from(0).into_iter().map(Message::headers)
     }
 }
 
-impl Drop for Messages<'_> {
+impl Drop for Messages {
     fn drop(&mut self) {
-        self.records.clear();
-        for pointer in self.given {
+        if self.client.is_forked() {
+            return; // librdkafka's locks may be held forever
+        }
+        for pointer in &self.pointers {
             // SAFETY: ours, and not used after this.
             unsafe { (self.client.library.0.rd_kafka_message_destroy)(*pointer) }
         }
@@ -676,7 +690,7 @@ impl<'a> Message<'a> {
     }
 
     /// None if it has none, or none that librdkafka can read.
-    pub fn headers(self) -> Option<RawHeaders<'a>> {
+    fn headers(self) -> Option<RawHeaders<'a>> {
         let functions = self.client.library.0;
         let mut list = null_mut();
         // SAFETY: the message lives, in one thread. What is found lives as long as the message.

@@ -1,6 +1,5 @@
 //! The consumer and its records as Python sees them. No call holds the interpreter's lock while it waits or copies.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,7 +50,7 @@ impl PyLibrary {
 
     /// A consumer with these properties.
     fn consumer(&self, properties: Vec<(String, String)>) -> PyResult<PyConsumer> {
-        Ok(PyConsumer { client: Mutex::new(Some(Client::new(self.0, &properties)?)), last_bytes: AtomicUsize::new(0) })
+        Ok(PyConsumer { client: Mutex::new(Some(Client::new(self.0, &properties)?)), room: Mutex::default() })
     }
 }
 
@@ -74,14 +73,30 @@ type Throttles = Vec<(String, i32)>;
 #[pyclass(module = "kafka2hive_native", frozen, name = "Consumer")]
 pub struct PyConsumer {
     client: Mutex<Option<Arc<Client>>>,
-    /// Of the last delivery: the next one is often as large.
-    last_bytes: AtomicUsize,
+    /// The values of the last delivery, whose memory the next one takes if nobody reads it any more: new memory costs as much
+    /// as the copying.
+    room: Mutex<Arc<Vec<u8>>>,
 }
 
 impl PyConsumer {
     fn client(&self) -> PyResult<Arc<Client>> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         client.ok_or_else(|| ClientError::new_err((-172, "Consumer closed")))
+    }
+
+    /// Leaves `values` for `take_room`, and returns those that an earlier call left.
+    fn exchange_room(&self, values: Arc<Vec<u8>>) -> Arc<Vec<u8>> {
+        std::mem::replace(&mut *self.room.lock().unwrap_or_else(PoisonError::into_inner), values)
+    }
+
+    /// Returns memory for the values of the next delivery, which is often as large as the last one.
+    fn take_room(&self) -> Vec<u8> {
+        let last = self.exchange_room(Arc::default());
+        let expected = last.len() + last.len() / 8;
+        let mut room = Arc::try_unwrap(last).ok().filter(|room| room.capacity() <= 4 * expected).unwrap_or_default();
+        room.clear();
+        room.reserve(expected);
+        room
     }
 }
 
@@ -104,6 +119,7 @@ impl PyConsumer {
 
     fn unassign(&self, py: Python<'_>) -> PyResult<()> {
         let client = self.client()?;
+        self.exchange_room(Arc::default());
         Ok(py.detach(|| client.unassign())?)
     }
 
@@ -120,16 +136,15 @@ impl PyConsumer {
     /// At most `count` messages and events within `seconds`, and none after `bytes` of values.
     fn consume(&self, py: Python<'_>, count: usize, bytes: usize, seconds: f64) -> PyResult<PyBatch> {
         let (client, wait) = (self.client()?, duration(seconds)?);
-        let (mut tally, mut builder) =
-            (Tally::default(), Builder::with_capacity(count.min(MOST_ROOM), self.last_bytes.load(Relaxed)));
+        let (mut tally, mut builder) = (Tally::default(), Builder::new(count.min(MOST_ROOM), self.take_room()));
         let (events, delivery) = py.detach(|| -> Result<_, Error> {
-            let events = client.consume(count, bytes, wait, |messages| {
+            let (messages, events) = client.consume(count, bytes, wait, |messages| {
                 tally.add(messages);
                 builder.add(messages);
             })?;
-            Ok((events, builder.finish()))
+            Ok((events, builder.finish(messages)))
         })?;
-        self.last_bytes.store(delivery.bytes(), Relaxed);
+        self.exchange_room(delivery.values());
         Ok(PyBatch { tally: tally.runs, delivery: Arc::new(delivery), events })
     }
 
@@ -251,8 +266,7 @@ impl PyRecords {
 
     /// The values (binary, null for tombstones) and the timestamps of all.
     fn values_and_timestamps<'py>(&self, py: Python<'py>) -> PyResult<Capsules<'py>> {
-        let (values, times) =
-            py.detach(|| -> Result<_, TooLarge> { Ok((self.0.whole(Part::Value)?, records::timestamps(&self.0.all()))) })?;
+        let (values, times) = py.detach(|| -> Result<_, TooLarge> { Ok((self.0.whole(Part::Value)?, self.0.timestamps())) })?;
         Ok((capsule(values, py)?, capsule(times, py)?))
     }
 

@@ -1,10 +1,11 @@
 //! Records copied out of librdkafka's messages, and their parts as Arrow columns.
 //!
-//! They are copied while the messages are in the processor's cache. A message that is kept would keep the whole response
-//! of the broker, of up to 50 MB, in which it came.
+//! They are copied while the messages are in the processor's cache. Headers are copied only if they are asked for, because
+//! librdkafka takes as long to find out that a record has none as to deliver the record. Until then the messages are kept,
+//! and with them the whole responses of the brokers, of up to 50 MB, in which they came: `compact` copies the headers too.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::librdkafka::{Message, Messages, RawHeaders};
 use crate::array::{Array, Buffer};
@@ -51,19 +52,50 @@ pub struct Delivery {
     timestamps: Vec<i64>,
     values: Parts,
     keys: Parts,
-    header_bytes: Vec<u8>,
-    /// Empty if no record has any
-    headers: Vec<Option<HeaderRanges>>,
+    headers: OnceLock<AllHeaders>,
+    /// None once the headers are copied
+    messages: Mutex<Option<Messages>>,
 }
 
-/// A message, as far as it is copied.
+/// The headers of all records of a delivery.
+#[derive(Default)]
+struct AllHeaders {
+    bytes: Vec<u8>,
+    /// Empty if no record has any
+    ranges: Vec<Option<HeaderRanges>>,
+}
+
+impl AllHeaders {
+    fn of<'a>(each: impl Iterator<Item = Option<RawHeaders<'a>>>) -> Self {
+        let mut all = AllHeaders::default();
+        for (place, headers) in each.enumerate() {
+            let Some(headers) = headers else { continue };
+            let bytes = &mut all.bytes;
+            let mut copy = |part: &[u8]| {
+                bytes.extend_from_slice(part);
+                bytes.len() - part.len()..bytes.len()
+            };
+            let ranges = headers.into_iter().map(|(name, value)| (copy(name), value.map(&mut copy))).collect();
+            all.ranges.resize(place, None);
+            all.ranges.push(Some(ranges));
+        }
+        all
+    }
+
+    fn get(&self, place: usize) -> Option<RawHeaders<'_>> {
+        let bytes = |range: &Range<usize>| &self.bytes[range.clone()];
+        let ranges = self.ranges.get(place)?.as_ref()?;
+        Some(ranges.iter().map(|(name, value)| (bytes(name), value.as_ref().map(bytes))).collect())
+    }
+}
+
+/// A message, as far as it is copied at once.
 struct Source<'a> {
     offset: i64,
     leader_epoch: i32,
     timestamp: i64,
     value: Option<&'a [u8]>,
     key: Option<&'a [u8]>,
-    headers: Option<RawHeaders<'a>>,
 }
 
 impl<'a> Source<'a> {
@@ -74,20 +106,16 @@ impl<'a> Source<'a> {
             timestamp: message.timestamp(),
             value: message.value(),
             key: message.key(),
-            headers: message.headers(),
         }
     }
 
     fn again((delivery, place): Place<'a>) -> Self {
-        let bytes = |range: &Range<usize>| &delivery.header_bytes[range.clone()];
-        let headers = delivery.headers.get(place).and_then(Option::as_ref);
         Source {
             offset: delivery.offsets[place],
             leader_epoch: delivery.leader_epochs[place],
             timestamp: delivery.timestamps[place],
             value: delivery.values.get(place),
             key: delivery.keys.get(place),
-            headers: headers.map(|ranges| ranges.iter().map(|(name, value)| (bytes(name), value.as_ref().map(bytes))).collect()),
         }
     }
 }
@@ -101,8 +129,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Makes room for so many records, and bytes of values.
-    pub fn with_capacity(count: usize, bytes: usize) -> Self {
+    /// Makes room for so many records. `values`: empty, with room for their values.
+    pub fn new(count: usize, values: Vec<u8>) -> Self {
         let delivery = Delivery {
             runs: vec![],
             offsets: Vec::with_capacity(count),
@@ -110,21 +138,21 @@ impl Builder {
             timestamps: Vec::with_capacity(count),
             values: Parts::with_capacity(count, 0),
             keys: Parts::with_capacity(count, 0),
-            header_bytes: vec![],
-            headers: vec![],
+            headers: OnceLock::new(),
+            messages: Mutex::new(None),
         };
-        Builder { delivery, values: Vec::with_capacity(bytes), keys: vec![], current: None }
+        Builder { delivery, values, keys: vec![], current: None }
     }
 
     /// Copies the messages of another C call.
-    pub fn add(&mut self, messages: &Messages<'_>) {
+    pub fn add(&mut self, messages: &[Message<'_>]) {
         self.current = None; // a topic's address may be another topic's by now
-        for message in messages.iter() {
+        for message in messages {
             let place = (message.topic(), message.number());
             if self.current != Some(place) {
                 self.begin(message.topic_name(), place);
             }
-            self.push(Source::of(message));
+            self.push(Source::of(*message));
         }
     }
 
@@ -151,23 +179,18 @@ impl Builder {
             parts.is_null.push(part.is_none());
         }
         let count = delivery.offsets.len();
-        if let Some(headers) = source.headers {
-            delivery.headers.resize(count - 1, None);
-            let bytes = &mut delivery.header_bytes;
-            let mut copy = |part: &[u8]| {
-                bytes.extend_from_slice(part);
-                bytes.len() - part.len()..bytes.len()
-            };
-            let ranges = headers.into_iter().map(|(name, value)| (copy(name), value.map(&mut copy))).collect();
-            delivery.headers.push(Some(ranges));
-        }
         if let Some((_, _, places)) = delivery.runs.last_mut() {
             places.end = count;
         }
     }
 
-    /// The whole delivery.
-    pub fn finish(mut self) -> Delivery {
+    /// The whole delivery. `messages`: all that were added.
+    pub fn finish(mut self, messages: Messages) -> Delivery {
+        self.delivery.messages = Mutex::new(Some(messages));
+        self.without_messages()
+    }
+
+    fn without_messages(mut self) -> Delivery {
         self.delivery.values.data = Arc::new(self.values);
         self.delivery.keys.data = Arc::new(self.keys);
         self.delivery
@@ -175,14 +198,22 @@ impl Builder {
 }
 
 impl Delivery {
-    /// Bytes of all values.
-    pub fn bytes(&self) -> usize {
-        self.values.data.len()
+    /// The bytes of all values, which others may read as long as they have a part of them.
+    pub fn values(&self) -> Arc<Vec<u8>> {
+        self.values.data.clone()
     }
 
-    /// The approximate memory of the delivery, in bytes.
+    /// The headers; gives librdkafka its messages back.
+    fn headers(&self) -> &AllHeaders {
+        self.headers.get_or_init(|| {
+            let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner).take();
+            messages.map(|mut messages| AllHeaders::of(messages.headers())).unwrap_or_default()
+        })
+    }
+
+    /// The approximate memory of the delivery, in bytes, without messages.
     fn size(&self) -> usize {
-        self.size_of(&(0..self.offsets.len())) + self.header_bytes.len()
+        self.size_of(&(0..self.offsets.len())) + self.headers.get().map_or(0, |headers| headers.bytes.len())
     }
 
     /// The approximate part of it that the records at these places need, without headers.
@@ -245,18 +276,22 @@ impl Records {
         Records { pieces }
     }
 
-    /// The same records. Those that are less than half of a delivery are copied, so that they do not keep all of it.
+    /// The same records, without messages. Those that are less than half of a delivery are copied, so that they do not keep
+    /// all of it.
     pub fn compact(&self) -> Records {
+        for (delivery, _) in &self.pieces {
+            delivery.headers();
+        }
         let is_large = |(delivery, places): &(Arc<Delivery>, Range<usize>)| 2 * delivery.size_of(places) >= delivery.size();
         if self.pieces.iter().all(is_large) {
             return self.clone();
         }
-        let size = self.bytes();
-        let mut builder = Builder::with_capacity(self.len(), size);
-        for place in self.all() {
-            builder.push(Source::again(place));
-        }
-        let delivery = Arc::new(builder.finish());
+        let mut builder = Builder::new(self.len(), Vec::with_capacity(self.bytes()));
+        let all = self.all();
+        all.iter().for_each(|place| builder.push(Source::again(*place)));
+        let mut delivery = builder.without_messages();
+        delivery.headers = AllHeaders::of(all.iter().map(|(delivery, place)| delivery.headers().get(*place))).into();
+        let delivery = Arc::new(delivery);
         let places = 0..delivery.offsets.len();
         Records { pieces: vec![(delivery, places)] }
     }
@@ -321,6 +356,12 @@ impl Records {
         self.pieces.iter().map(|(delivery, places)| delivery.offsets[places.clone()].partition_point(|one| *one < offset)).sum()
     }
 
+    /// The column `timestamps` of all records.
+    pub fn timestamps(&self) -> Array {
+        let all: Vec<_> = self.pieces.iter().map(|(delivery, places)| &delivery.timestamps[places.clone()]).collect();
+        times(all.concat())
+    }
+
     /// The column (binary) of all records. Those of one delivery share its memory.
     pub fn whole(&self, part: Part) -> Result<Array, TooLarge> {
         let [(delivery, places)] = &self.pieces[..] else { return binary(&self.all(), part) };
@@ -352,7 +393,10 @@ pub fn binary(places: &[Place<'_>], part: Part) -> Result<Array, TooLarge> {
 
 /// Milliseconds from 1970 UTC (int64), null for a record without a timestamp.
 pub fn timestamps(places: &[Place<'_>]) -> Array {
-    let times: Vec<i64> = places.iter().map(|(delivery, place)| delivery.timestamps[*place]).collect();
+    times(places.iter().map(|(delivery, place)| delivery.timestamps[*place]).collect())
+}
+
+fn times(times: Vec<i64>) -> Array {
     let nulls: Vec<u32> = (0..).zip(&times).filter(|(_, time)| **time < 0).map(|(place, _)| place).collect();
     Array::new(times.len(), &nulls, vec![Buffer::of(times)], vec![])
 }
@@ -365,13 +409,9 @@ pub fn offsets(places: &[Place<'_>]) -> Array {
 
 /// None for a record without headers.
 pub fn headers<'a>((delivery, place): Place<'a>) -> Result<Option<Headers<'a>>, Unreadable> {
-    let Some(Some(ranges)) = delivery.headers.get(place) else { return Ok(None) };
-    let bytes = |range: &Range<usize>| &delivery.header_bytes[range.clone()];
-    let named = |(name, value): &(Range<usize>, Option<Range<usize>>)| {
-        let name = std::str::from_utf8(bytes(name)).map_err(|_| Unreadable)?;
-        Ok((name, value.as_ref().map(bytes)))
-    };
-    ranges.iter().map(named).collect::<Result<_, _>>().map(Some)
+    let Some(headers) = delivery.headers().get(place) else { return Ok(None) };
+    let named = |(name, value)| Ok((std::str::from_utf8(name).map_err(|_| Unreadable)?, value));
+    headers.into_iter().map(named).collect::<Result<_, _>>().map(Some)
 }
 
 #[cfg(test)]
@@ -383,20 +423,22 @@ mod tests {
 
     /// Offsets are 10, 20 ...
     fn delivery() -> Arc<Delivery> {
-        let mut builder = Builder::with_capacity(2, 0);
+        let mut builder = Builder::new(2, vec![]);
         for (number, (topic_partition, value)) in RECORDS.into_iter().enumerate() {
             if builder.current != Some((1, topic_partition)) {
                 builder.begin("t".into(), (1, topic_partition));
             }
-            let headers: Option<RawHeaders> = match number {
+            let offset = 10 + 10 * number as i64;
+            builder.push(Source { offset, leader_epoch: number as i32, timestamp: offset - 20, value, key: None });
+        }
+        let headers = (0..RECORDS.len()).map(|number| -> Option<RawHeaders> {
+            match number {
                 3 => Some(vec![(b"h", Some(b"1")), (b"h", None), (b"", Some(b""))]),
                 5 => Some(vec![(b"h", None), (b"\xff", None)]),
                 _ => None,
-            };
-            let offset = 10 + 10 * number as i64;
-            builder.push(Source { offset, leader_epoch: number as i32, timestamp: offset - 20, value, key: None, headers });
-        }
-        Arc::new(builder.finish())
+            }
+        });
+        Arc::new(Delivery { headers: AllHeaders::of(headers).into(), ..builder.without_messages() })
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Its counts are compared with those of the rows (docs/protocol.md), so it shares nothing with records.rs.
 
-use super::librdkafka::{Message, Messages};
+use super::librdkafka::Message;
 
 /// Consecutive messages of one topic partition, in the order of delivery.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,10 +25,10 @@ pub struct Tally {
 
 impl Tally {
     /// Adds the messages of another C call.
-    pub fn add(&mut self, messages: &Messages<'_>) {
+    pub fn add(&mut self, messages: &[Message<'_>]) {
         self.current = None; // a topic's address may be another topic's by now
-        for message in messages.iter() {
-            self.count((message.topic(), message.number()), message.offset(), message, Message::topic_name);
+        for message in messages {
+            self.count((message.topic(), message.number()), message.offset(), *message, Message::topic_name);
         }
     }
 

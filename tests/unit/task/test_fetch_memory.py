@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
-from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
+from kafka2hive.task.fetch.fetch import CHUNK_RECORDS, Fetch, RangeRequest
 from kafka2hive.task.fetch.records import DeliveryRun, MessageBatch, MessageRecords
 from tests.harness.fake_consumer import FakeConsumer, log_of
 from tests.harness.task_files import offsets
@@ -54,3 +54,20 @@ def test_only_the_newest_delivery_is_not_copied() -> None:
     assert isinstance(records, TrackedRecords)
     assert len(records) == 15
     assert records.copied >= 10
+
+
+class HesitantConsumer(FakeConsumer):
+    """Its deliveries are never as large as what was asked for."""
+
+    def consume(self, count: int, seconds: float) -> MessageBatch:
+        return super().consume(min(count, 9_000), seconds)
+
+
+def test_a_single_tables_deliveries_end_with_its_chunks() -> None:
+    """So no part of a delivery waits for the next chunk and is copied."""
+    records = 2 * CHUNK_RECORDS
+    wave = [RangeRequest("air.t", offsets("t", 0, 0, records))]
+    consumer = CountedConsumer(HesitantConsumer({("t", 0): log_of(*range(records))}, at_once=records))
+    consumer.expect([request.range for request in wave])
+    chunks = [event for event in Fetch(consumer, wave, 10.0) if isinstance(event, Chunk)]
+    assert [len(chunk) for chunk in chunks] == [CHUNK_RECORDS] * 2
