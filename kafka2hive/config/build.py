@@ -37,6 +37,7 @@ from kafka2hive.config.rules.table_options import (
     metadata_names,
     with_defaults,
 )
+from kafka2hive.model.offsets import topic_of
 from kafka2hive.model.paths.path import join
 
 DEFAULT_DATABASE = "kafka2hive"
@@ -191,7 +192,12 @@ def _start(table: TableKeys) -> StartPolicy:
         case Start(timestamp=str(text)):
             return StartPolicy(StartKind.TIMESTAMP, timestamp_ms=epoch_milliseconds(text))
         case Start(offsets=offsets):
-            positions = ((t, n, o) for t, numbers in (offsets or {}).items() for n, o in numbers.items())
+            cluster = table.kafka or ""
+            positions = (
+                (topic_of(cluster, t), n, o)
+                for t, numbers in (offsets or {}).items()
+                for n, o in numbers.items()
+            )
             return StartPolicy(StartKind.OFFSETS, offsets=tuple(sorted(positions)))
 
 
@@ -213,7 +219,7 @@ def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
         **_same_fields(SharedOptions, table),
         **_same_fields(SelectOptions, table),
         table=name,
-        topics=table.topics or (),
+        topics=tuple(topic_of(table.kafka or "", topic) for topic in table.topics or ()),
         pattern=table.pattern,
         start=_start(table),
         flush=_flush(table),
@@ -272,9 +278,12 @@ def build(
     """
     storage = with_kerberos(storage_options(keys.storage), keys.kerberos)
     tables = [with_defaults(table, keys.defaults) for table in keys.tables]
+    group = keys.kafka.group or f"kafka2hive-{keys.service}"
     derived = {
-        "kafka": replace(
-            kafka_login(keys.kafka, keys.kerberos), group=keys.kafka.group or f"kafka2hive-{keys.service}"
+        "kafka": replace(kafka_login(keys.kafka, keys.kerberos), group=group),
+        "kafka_clusters": tuple(
+            (name, replace(kafka_login(options, keys.kerberos), group=options.group or group))
+            for name, options in keys.kafka_clusters
         ),
         "storage": storage,
         "dead_letters": dead_letters_of(keys.dead_letters, keys.service, keys.tables[0].table, storage),

@@ -44,6 +44,8 @@ class CommandBlanks:
 
         If Kafka needs a login, its tools need it, too, in a file that only its administrator can name.
         """
+        if service_map.kafka_clusters:
+            return cls.of_path(service_map.path, environ)  # a message does not say of which cluster it is
         properties = dict(service_map.kafka.properties)
         servers = shlex.quote(str(properties["bootstrap.servers"]))
         protocol = str(properties.get("security.protocol", "plaintext")).lower()

@@ -69,7 +69,7 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
         referenced={
             str(path[-1]): reference.startswith("file:")
             for path, reference in references.resolved.items()
-            if path[:-1] in PROPERTY_SECTIONS
+            if path[:-1] in PROPERTY_SECTIONS or (path[0] == "kafka_clusters" and len(path) == 3)
         },
         lines=[problems.places["tables", index].line for index in range(len(sections.keys.tables))],
         path=name,

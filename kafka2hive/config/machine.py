@@ -45,7 +45,8 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
         raise metastore_package_missing()
     if hive and hive.server is not None and hive.server.namespace is not None and find_spec("kazoo") is None:
         raise kazoo_package_missing()
-    if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
+    clusters = service_map.clusters.values()
+    if any(uses_gssapi(dict(options.properties)) for options in clusters) and not has_gssapi():
         raise gssapi_missing()
     if library is None and any(FILE_FORMATS[rule.writer.format].needs_library for rule in service_map.tables):
         raise avro_needs_library()

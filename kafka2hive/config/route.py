@@ -14,6 +14,7 @@ from kafka2hive.config.build import location_of
 from kafka2hive.config.keys import TableRule
 from kafka2hive.config.rules.table_options import GROUP
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.offsets import cluster_of, name_in_kafka
 from kafka2hive.model.paths.ledger import fault_of_table
 
 INTERNAL_PREFIX = "__"
@@ -153,8 +154,9 @@ def _pattern_claims(
     """Return the claims of a pattern's topics, including topics that exist only in a ledger."""
     pattern = re.compile(rule.pattern or "")
     claims: dict[tuple[str, tuple[str, ...]], _Claim] = {}
+    cluster = rule.kafka or ""
     for topic in known:
-        names = _names(rule.table, pattern, topic)
+        names = _names(rule.table, pattern, topic) if cluster_of(topic) == cluster else None
         if names is None:
             continue
         groups, source, name = names
@@ -169,7 +171,7 @@ def _pattern_claims(
         claims[name, groups] = replace(claim, topics=(*claim.topics, topic))
     for table, topics in ledgers.items():
         for topic in topics or ():
-            names = _names(rule.table, pattern, topic)
+            names = _names(rule.table, pattern, topic) if cluster_of(topic) == cluster else None
             if names is not None and names[2] == table:
                 groups, source, _ = names
                 claim = claims.get((table, groups), _Claim(rule, table, source))
@@ -239,7 +241,7 @@ def _reserved_conflicts(rivals: list[_Claim]) -> list[RouteConflict]:
 def _leave_out(topic: str) -> str:
     """Return the remedy for a topic of a pattern, with a regular expression in Python's syntax, as the map's patterns have."""
     return (
-        f"give the topic another table: exclude it by beginning the pattern with (?!{re.escape(topic)}$),"
+        f"give the topic another table: exclude it by beginning the pattern with (?!{re.escape(name_in_kafka(topic))}$),"
         " and list it in a separate entry; then start the run again"
     )
 
@@ -249,6 +251,7 @@ def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[tuple[s
 
     A group that did not take part in the match is empty.
     """
+    topic = name_in_kafka(topic)
     match = None if topic.startswith(INTERNAL_PREFIX) else pattern.fullmatch(topic)
     if match is None:
         return None

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 UNKNOWN_EPOCH = -1
@@ -40,10 +41,24 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The cluster's id (`-` if unknown) and its topics by name, without Kafka's internal ones."""
+    """The cluster's id (`-` if unknown) and its topics by name, without Kafka's internal ones.
+
+    With several clusters, `cluster_id` is the id of the map's `kafka`, `ids` holds by name the ids of all that have answered,
+    and `silent` says by name why a cluster does not answer; its topics are then the last known ones.
+    """
 
     cluster_id: str
     topics: Mapping[str, TopicView]
+    ids: Mapping[str, str] = field(default_factory=dict)
+    silent: Mapping[str, ServiceUnavailable] = field(default_factory=dict)
+
+    def id_of(self, cluster: str) -> str:
+        """Return the id of the cluster with this name in the map."""
+        return self.ids.get(cluster, UNKNOWN_ID) if cluster else self.cluster_id
+
+    def has_answered(self, cluster: str) -> bool:
+        """Return whether this cluster, by its name in the map, has ever answered."""
+        return not self.ids or cluster in self.ids
 
     def topic_partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the topic partitions of those topics that exist, in the order given."""

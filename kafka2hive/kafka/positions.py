@@ -13,10 +13,12 @@ from kafka2hive.kafka import problems
 from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
 from kafka2hive.kafka.problems import Problem
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition, cluster_of
 from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 
-_ACCEPTANCE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+):(?P<number>\d+|\*)(?::(?P<up_to>\d+))?")
+_ACCEPTANCE = re.compile(
+    r"(?P<topic>(?:[A-Za-z0-9_-]+/)?[A-Za-z0-9._-]+):(?P<number>\d+|\*)(?::(?P<up_to>\d+))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +140,14 @@ Decision = Resume | PositionsToCommit | Halt
 def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     """Decide where the table of `snapshot` resumes. The order of topics does not matter."""
     findings = _Findings(snapshot.table)
-    before, now = snapshot.cluster_id, logs.cluster.cluster_id
-    if snapshot.positions and UNKNOWN_ID not in (before, now) and before != now:
-        return Halt((problems.cluster_changed(before, now),))
+    cluster = cluster_of(min(intent.topics, default=""))
+    before, now = snapshot.cluster_id, logs.cluster.id_of(cluster)
+    if snapshot.positions and intent.topics:
+        if UNKNOWN_ID not in (before, now) and before != now:
+            return Halt((problems.cluster_changed(before, now, cluster),))
+        names = {cluster_of(topic) for topic in snapshot.topics}
+        if cluster not in names:
+            return Halt((problems.cluster_renamed(min(names), cluster),))
     known: dict[str, list[Position]] = {}
     for position in snapshot.positions:
         known.setdefault(position.topic_partition.topic, []).append(position)

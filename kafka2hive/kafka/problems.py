@@ -34,13 +34,31 @@ def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
     return ManualActionRequired(problems[0].code, f"{table}: {text}", "; or ".join(remedies))
 
 
-def cluster_changed(before: str, now: str) -> Problem:
-    """Return the problem that the brokers belong to another cluster, where the recorded positions mean nothing."""
+def cluster_changed(before: str, now: str, name: str = "") -> Problem:
+    """Return the problem that the brokers belong to another cluster, where the recorded positions mean nothing.
+
+    `name` is the cluster's name in the map.
+    """
+    brokers = f"the brokers of {name}" if name else "the map's brokers"
     return Problem(
         "kafka.cluster_changed",
         "",
-        f"the positions belong to Kafka cluster {before}, but the map's brokers belong to cluster {now}",
+        f"the positions belong to Kafka cluster {before}, but {brokers} belong to cluster {now}",
         f"point the map at the brokers of {before}, or dump the new cluster's topics into a new table",
+    )
+
+
+def cluster_renamed(before: str, now: str) -> Problem:
+    """Return the problem that the table's topics are of a cluster that the ledger has no position of. Both are names in maps."""
+    places = [
+        f"the cluster {name} of kafka_clusters" if name else "the section kafka" for name in (before, now)
+    ]
+    key = f"`kafka: {before}`" if before else "no key `kafka`"
+    return Problem(
+        "kafka.cluster_changed",
+        "",
+        f"the positions belong to topics of {places[0]}, but the table's topics are of {places[1]}",
+        f"give the table {key} again (a cluster keeps its name in the map), or dump the topics into a new table",
     )
 
 
@@ -139,7 +157,7 @@ def open_transaction(
     `offsets` holds the last stable offset and the offset that the run had to reach; `seconds` is how long it waited.
     """
     stable, end = offsets
-    topic, number = topic_partition.topic, topic_partition.number
+    topic, number = topic_partition.key
     return TableError(
         "kafka.open_transaction",
         f"{table}: {topic_partition} ended at offset {end} when the run began, but can be read only up to {stable}: a transaction"

@@ -20,6 +20,7 @@ from kafka2hive.lineage.events import (
 )
 from kafka2hive.lineage.sender import LineageSender
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.offsets import cluster_of, name_in_kafka
 from kafka2hive.service.tables.report import EpochReport, TableReport
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
@@ -38,7 +39,10 @@ class LineageReporter:
     ) -> None:
         self._map = wiring.map
         self._clock = wiring.ports.clock
-        self._kafka = kafka_namespace(dict(wiring.map.kafka.properties)["bootstrap.servers"])
+        self._kafka = {
+            name: kafka_namespace(dict(options.properties)["bootstrap.servers"])
+            for name, options in wiring.map.clusters.items()
+        }
         self._hive = hive_namespace(wiring.map, options)
         source = LineageSource(
             namespace=options.namespace,
@@ -95,9 +99,12 @@ class LineageReporter:
             records[topic] += entry.account.read
             sizes[topic] += entry.account.bytes
         return tuple(
-            TopicRead(topic=DatasetName(self._kafka, topic), records=records[topic], bytes=sizes[topic])
+            TopicRead(topic=self._dataset(topic), records=records[topic], bytes=sizes[topic])
             for topic in sorted(records)
         )
+
+    def _dataset(self, topic: str) -> DatasetName:
+        return DatasetName(self._kafka[cluster_of(topic)], name_in_kafka(topic))
 
     def _outputs(self, part: TableReport, table: Table) -> tuple[TableWritten, ...]:
         letters = self._map.dead_letters

@@ -9,11 +9,44 @@ UNKNOWN_ID = "-"
 """The id of a topic or cluster if the broker does not provide one."""
 
 
+CLUSTER_END = "/"
+"""Ends the name of a cluster before a topic's name; no topic's name in Kafka has it."""
+
+
+def cluster_of(topic: str) -> str:
+    """Return the name in the map of the topic's cluster, "" for the cluster of the section `kafka`."""
+    return topic.partition(CLUSTER_END)[0] if CLUSTER_END in topic else ""
+
+
+def name_in_kafka(topic: str) -> str:
+    """Return the topic's name in its cluster."""
+    return topic.rpartition(CLUSTER_END)[2]
+
+
+def topic_of(cluster: str, name: str) -> str:
+    """Return the name of a cluster's topic in a map with several clusters: `east/orders`, or `orders` if `cluster` is ""."""
+    return f"{cluster}{CLUSTER_END}{name}" if cluster else name
+
+
+def shown_cluster(cluster: str) -> str:
+    """Return how messages name the cluster: `Kafka`, or `Kafka east`."""
+    return f"Kafka {cluster}" if cluster else "Kafka"
+
+
 class TopicPartition(NamedTuple):
-    """A partition of a Kafka topic. It is a tuple, because an epoch hashes and compares tens of thousands of them."""
+    """A partition of a Kafka topic. It is a tuple, because an epoch hashes and compares tens of thousands of them.
+
+    A topic of one of the map's `kafka_clusters` is named with its cluster, `east/orders`, so topics of different clusters are
+    never equal.
+    """
 
     topic: str
     number: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The topic's name in its cluster, and the number, as Kafka's clients know the topic partition."""
+        return name_in_kafka(self.topic), self.number
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.number}"

@@ -72,6 +72,8 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Clie
             counts_by_range[account.range].check(account)
 
 
+CLUSTER_STALL_SECONDS = 30.0
+
 LETTERS_WITHOUT_BYTES = "replay.no_payload"
 """The code of letters that a replay leaves because they do not hold their records."""
 LETTERS_MISSING, LETTERS_DAMAGED = "replay.missing", "replay.damaged"
@@ -250,6 +252,7 @@ class TableManifest:
 class TaskSettings:
     """The settings in every task's closure: client settings with secrets, limits (bytes, counts), all tables by name.
 
+    `kafka` has the properties of the map's cluster, `clusters` those of its further ones, by name.
     `mask_keys` are the keys of `mask: hmac`, the one that masks first.
     """
 
@@ -266,6 +269,16 @@ class TaskSettings:
     mask_keys: tuple[bytes, ...] = field(default=(), repr=False)
     registry: RegistryOptions | None = field(default=None, repr=False)
     stall_seconds: float = 300.0
+    clusters: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = field(default=(), repr=False)
+
+    @property
+    def fetch_stall_seconds(self) -> float:
+        """How long a fetch waits for records: shorter with several clusters, because the tables of the others wait too."""
+        return min(self.stall_seconds, CLUSTER_STALL_SECONDS) if self.clusters else self.stall_seconds
+
+    def kafka_of(self, cluster: str) -> tuple[tuple[str, str], ...]:
+        """Return the properties of a cluster, the map's own for ""."""
+        return dict(self.clusters)[cluster] if cluster else self.kafka
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from kafka2hive.storage.port import Background, Concurrency, InspectableFileSyst
 if TYPE_CHECKING:
     from kafka2hive.hive.port import Hive, Tables
     from kafka2hive.hive.session_tables import Session
+    from kafka2hive.kafka.clusters import Clusters
     from kafka2hive.registry.port import Registry
     from kafka2hive.service.ownership import OwnershipCheck
 
@@ -82,8 +83,30 @@ class Wiring:
         return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_stopped=is_stopped)
 
     def kafka(self, timeout_seconds: float = 30.0, *, shared_timeout: bool = False) -> Kafka:
-        """Return the map's Kafka cluster; the time limit applies to each request, or with `shared_timeout` to all of them."""
-        return KafkaAdmin(self.map.kafka, timeout_seconds, shared_timeout=shared_timeout)
+        """Return the map's Kafka; the time limit applies to each request, or with `shared_timeout` to all of one cluster."""
+        return self.clusters(timeout_seconds, shared_timeout=shared_timeout) or KafkaAdmin(
+            self.map.kafka, timeout_seconds, shared_timeout=shared_timeout
+        )
+
+    def kafka_cluster(self, name: str, timeout_seconds: float) -> Kafka:
+        """Return one cluster by its name in the map; its topics are named as in Kafka."""
+        return KafkaAdmin(self.map.clusters[name], timeout_seconds)
+
+    def clusters(self, timeout_seconds: float = 30.0, *, shared_timeout: bool = False) -> "Clusters | None":
+        """Return the clusters of a map with several, None for a map with one."""
+        if not self.map.kafka_clusters:
+            return None
+        from kafka2hive.kafka.clusters import Clusters
+
+        clusters = self.map.clusters
+        return Clusters(
+            {
+                name: KafkaAdmin(options, timeout_seconds, shared_timeout=shared_timeout)
+                for name, options in clusters.items()
+            },
+            {name: options.group for name, options in clusters.items()},
+            [topic for rule in self.map.tables for topic in rule.topics],
+        )
 
     def inspectable_files(self, patience_seconds: float = math.inf) -> InspectableFileSystem:
         """Return the map's file systems with the questions of `doctor`, over connections of their own; see HdfsFileSystem."""

@@ -101,7 +101,7 @@ class LookThroughSelect:
         of_range = coordinates.field("range").to_pylist()
         from_range = [self._task.ranges[number].topic_partition for number in of_range]
         values = {
-            MetadataColumn.TOPIC: pa.array([tp.topic for tp in from_range], pa.string()),
+            MetadataColumn.TOPIC: pa.array([tp.key[0] for tp in from_range], pa.string()),
             MetadataColumn.PARTITION: pa.array([tp.number for tp in from_range], pa.int32()),
             MetadataColumn.OFFSET: coordinates.field("offset"),
         }

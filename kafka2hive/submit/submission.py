@@ -99,7 +99,9 @@ def ticket_caches(service_map: ServiceMap) -> dict[str, str]:
     librdkafka calls `kinit`. Without them all services of one account of the node would share a ticket cache, and log in
     with each other's principal.
     """
-    if "sasl.kerberos.keytab" not in dict(service_map.kafka.properties):
+    if not any(
+        "sasl.kerberos.keytab" in dict(options.properties) for options in service_map.clusters.values()
+    ):
         return {}
     return dict.fromkeys(("spark.yarn.appMasterEnv.KRB5CCNAME", "spark.executorEnv.KRB5CCNAME"), _TICKETS)
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, cluster_of
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.plan.contract import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import Clock, FileSystem
 from kafka2hive.task.chunk_decoder import ChunkDecoder
-from kafka2hive.task.fetch.consumer import ConsumerPort
+from kafka2hive.task.fetch.consumer import ConsumerPort, process_consumer
 from kafka2hive.task.write.destination import Destination, OpenSink, RowSink
 from kafka2hive.task.write.limits import TaskLimits
 from kafka2hive.task.write.table_writer import TableWriter
@@ -43,6 +43,11 @@ class TablePart:
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
         return self.task.ranges
+
+    @property
+    def cluster(self) -> str:
+        """The cluster of the ranges, which all belong to one; "" without ranges."""
+        return next((cluster_of(r.topic_partition.topic) for r in self.ranges), "")
 
     def data(self, attempt: str) -> Destination:
         """Return the destination of the table's rows."""
@@ -101,13 +106,13 @@ def new_attempt() -> str:
 class TaskEnvironment:
     """The settings, clients and limits that all parts of a task share. `close` waits for the threads that close files.
 
-    `consumer` is called only when records are read. `progress` is called after every read and write. If `other_sink` is set,
-    it takes the rows, and the task writes no files.
+    `consumer` is called only when records are read; it gets the name of the cluster, "" for the map's `kafka`. `progress` is
+    called after every read and write. If `other_sink` is set, it takes the rows, and the task writes no files.
     """
 
     settings: TaskSettings
     files: FileSystem
-    consumer: Callable[[], ConsumerPort]
+    consumer: Callable[[str], ConsumerPort]
     progress: Callable[[], None]
     limits: TaskLimits
     other_sink: OpenSink | None = None
@@ -150,12 +155,20 @@ def task_environment(
     other_sink: OpenSink | None = None,
     clock: Clock | None = None,
 ) -> TaskEnvironment:
-    """Return an environment with new limits. `clock` times the retries of files; None: the system clock."""
+    """Return an environment with new limits. `consumer` returns the consumer of the map's `kafka`.
+
+    `clock` times the retries of files; None: the system clock.
+    """
     limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes, clock)
+    further = dict(settings.clusters)
+
+    def of_cluster(name: str) -> ConsumerPort:
+        return process_consumer(further[name]) if name else consumer()
+
     return TaskEnvironment(
         settings=settings,
         files=files,
-        consumer=consumer,
+        consumer=of_cluster,
         progress=progress,
         limits=limits,
         other_sink=other_sink,

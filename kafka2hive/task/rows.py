@@ -126,7 +126,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, indices: In
     """
     match column:
         case MetadataColumn.TOPIC:
-            return chunk.topics(indices)
+            return chunk.names_of_topics(indices)
         case MetadataColumn.PARTITION:
             return chunk.numbers(indices)
         case MetadataColumn.OFFSET:

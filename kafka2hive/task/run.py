@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
-from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, shown_cluster
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import (
     ColumnsSeen,
+    TableFailure,
     TableManifest,
     TableTask,
     TaskPlan,
@@ -32,7 +33,7 @@ from kafka2hive.plan.contract import (
 from kafka2hive.storage.port import Clock, FileSystem
 from kafka2hive.task.failures import TableErrors, needs_spark, on_this_host
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
+from kafka2hive.task.fetch.consumer import forget_consumer, forget_consumers, process_consumer
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.fetch.fetch import Fetch, TableUnreadable
 from kafka2hive.task.fetch.reader import Event, RangeReader, TableDelivered
@@ -80,12 +81,12 @@ def run_in_worker(
                 with watchdog.idle():
                     yield output
         except (AccessRefused, ConfigError) as error:
-            forget_consumer(settings.kafka)
+            forget_consumers(settings)
             for task in (task for task in plan.tables if task.table not in reported):
                 part = TablePart(index=plan.index, task=task, settings=settings)
                 yield part.failure_manifest(on_this_host(error))
         except (ServiceUnavailable, FetchBug):
-            forget_consumer(settings.kafka)
+            forget_consumers(settings)
             raise
 
 
@@ -145,11 +146,35 @@ class Task:
     def _read(self, parts: tuple[TablePart, ...]) -> Iterator[Output]:
         for part in parts:
             yield from self._step(part, self._begin(part))
+        by_cluster: dict[str, list[str]] = {}
+        for name, run in self._runs.items():
+            by_cluster.setdefault(run.part.cluster, []).append(name)
+        for cluster, names in sorted(by_cluster.items()):
+            try:
+                yield from self._read_cluster(cluster, names)
+            except (ServiceUnavailable, AccessRefused) as error:
+                if not self._environment.settings.clusters or not error.code.startswith("kafka."):
+                    raise
+                # the tables of the other clusters are read
+                forget_consumer(self._environment.settings.kafka_of(cluster))
+                failure = TableFailure(error.code, f"{shown_cluster(cluster)}: {error.message}", error.remedy)
+                yield from self._fail(names, failure)
+
+    def _fail(self, names: list[str], failure: TableFailure) -> Iterator[Output]:
+        """Yield manifests with the failure for those of the tables that are still read."""
+        self._reader = None
+        for name in names:
+            if (run := self._runs.pop(name, None)) is not None:
+                run.abandon()
+                yield run.part.failure_manifest(failure)
+        self._closing = [run for run in self._closing if run.part.task.table not in names]
+
+    def _read_cluster(self, cluster: str, names: list[str]) -> Iterator[Output]:
         environment = self._environment
         self._reader = RangeReader(
-            consumer=environment.consumer(),
-            ranges={name: run.part.ranges for name, run in self._runs.items()},
-            stall_seconds=environment.settings.stall_seconds,
+            consumer=environment.consumer(cluster),
+            ranges={name: self._runs[name].part.ranges for name in names},
+            stall_seconds=environment.settings.fetch_stall_seconds,
             progress=environment.progress,
             open_fetch=self._open_fetch,
         )

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.services.jvm import java_command
-from tests.services.kafka_node import READY, node_properties, prepare
+from tests.services.kafka_node import CLUSTER_ID, READY, node_properties, prepare
 from tests.services.service import Service
 from tests.services.service_process import READY_SECONDS, ServiceProcess, run_to_end
 
@@ -19,6 +19,8 @@ class KafkaNodes(Service):
 
     Topics are never created by themselves.
     """
+
+    cluster_id = CLUSTER_ID
 
     def __init__(
         self,
@@ -110,7 +112,8 @@ class KafkaNodes(Service):
         controllers = dict(zip(self._nodes, self._ports[len(self._nodes) :], strict=False))
         for (number, node), port in zip(self._nodes.items(), self._ports, strict=False):
             properties = self._properties_of(number, port, controllers) | self._properties
-            prepare(node, self.folder / str(number), properties, self._heap_mb, self._options)
+            folder = self.folder / str(number)
+            prepare(node, folder, properties, self._heap_mb, self._options, self.cluster_id)
 
     def _properties_of(self, number: int, port: int, controllers: Mapping[int, int]) -> dict[str, str]:
         return node_properties(number, port, controllers)

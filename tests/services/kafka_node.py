@@ -7,7 +7,7 @@ from tests.services.jvm import java_command
 from tests.services.service import formatted
 from tests.services.service_process import ServiceProcess, run_to_end
 
-_CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 _LOGGING = """<Configuration status="ERROR">
   <Appenders><Console name="C" target="SYSTEM_OUT"><PatternLayout pattern="%d %p %c{1} %m%n"/></Console></Appenders>
   <Loggers>
@@ -26,6 +26,7 @@ def prepare(
     properties: Mapping[str, str],
     heap_mb: int,
     options: Sequence[str] = (),
+    cluster_id: str = CLUSTER_ID,
 ) -> None:
     """Write a node's configuration, format its storage unless that was done, and say what it runs."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,7 +35,7 @@ def prepare(
     (folder / "server.properties").write_text(text)
     run = java_command("kafka", heap_mb, f"-Dlog4j2.configurationFile=file:{folder}/log4j2.xml", *options)
     node.command = [*run, "kafka.Kafka", "server.properties"]
-    arguments = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", "server.properties"]
+    arguments = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "server.properties"]
     formatted(
         f"kafka node {properties['node.id']}",
         folder / "data",

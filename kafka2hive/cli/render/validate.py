@@ -80,10 +80,13 @@ def map_values(service: ServiceMap) -> dict[str, object]:
     if plain["hive"] is not None:  # HiveServer2's values stay where they were before there was a metastore
         server = plain["hive"]["server"] or dict.fromkeys(field.name for field in fields(HiveOptions))
         plain["hive"] = {**server, "metastore": plain["hive"]["metastore"]}
-    for section, key in (("kafka", "properties"), ("storage", "properties"), ("spark", "conf")):
-        plain[section][key] = {
+    plain["kafka_clusters"] = dict(plain["kafka_clusters"])
+    properties = [(plain["kafka"], "properties"), (plain["storage"], "properties"), (plain["spark"], "conf")]
+    properties += [(cluster, "properties") for cluster in plain["kafka_clusters"].values()]
+    for section, key in properties:
+        section[key] = {
             name: REDACTED if name in service.secret_keys or is_sensitive(name) else value
-            for name, value in plain[section][key]
+            for name, value in section[key]
         }
     for section, key in SECRETS:
         if plain[section] and plain[section][key] is not None:

@@ -12,7 +12,7 @@ from kafka2hive.config.keys.connections import (
     StorageOptions,
     Text,
 )
-from kafka2hive.config.keys.declaration import UNSET, Duration, Key, Properties, Size
+from kafka2hive.config.keys.declaration import UNSET, Bounds, Duration, Key, Properties, Size
 from kafka2hive.config.keys.masks import LetterPayload, MaskKeyFile
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
@@ -191,6 +191,15 @@ class LineageOptions:
     ] = None
 
 
+ClusterName = Annotated[
+    str,
+    Bounds(
+        pattern=r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
+        expected="expected letters, digits, _ and -, at most 64, beginning with a letter or digit",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceKeys:
     """The keys that a map's text and its values have in common."""
@@ -208,6 +217,15 @@ class ServiceKeys:
         KafkaOptions,
         Key("Kafka client, [more](#kafka).", example='{bootstrap.servers: "broker1:9092,broker2:9092"}'),
     ]
+    kafka_clusters: Annotated[
+        tuple[tuple[ClusterName, KafkaOptions], ...],
+        Key(
+            "Further Kafka clusters by name, each with the keys of `kafka`, for tables with the key `kafka`, "
+            "[more](#several-clusters).",
+            written="name: section",
+            example='{east: {bootstrap.servers: "east1:9092"}}',
+        ),
+    ] = ()
     storage: Annotated[
         StorageOptions,
         Key("Where files and ledgers are, [more](#storage).", example='{uri: "hdfs://namenode:8020"}'),
@@ -271,7 +289,13 @@ class ServiceKeys:
     @property
     def properties(self) -> Properties:
         """The properties of all clients: Kafka's, Hadoop's and Spark's."""
-        return (*self.kafka.properties, *self.storage.properties, *self.spark.conf)
+        clusters = (pair for _, options in self.kafka_clusters for pair in options.properties)
+        return (*self.kafka.properties, *clusters, *self.storage.properties, *self.spark.conf)
+
+    @property
+    def clusters(self) -> dict[str, KafkaOptions]:
+        """All Kafka clusters by name; the one of the section `kafka` has the name ""."""
+        return {"": self.kafka, **dict(self.kafka_clusters)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,13 @@ class TableReader(Enum):
 class SharedOptions:
     """The options that `defaults`, a table's keys and its rule have in common."""
 
+    kafka: Annotated[
+        str | None,
+        Key(
+            "Cluster of the table's topics, one of [`kafka_clusters`](#several-clusters).",
+            otherwise="the cluster of the section `kafka`",
+        ),
+    ] = None
     format: Annotated[
         Literal["json", "json_schema", "avro", "protobuf", "csv", "raw", "plugin"],
         Key(

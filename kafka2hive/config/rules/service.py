@@ -24,8 +24,9 @@ from kafka2hive.config.keys.librdkafka import (
     OWNED,
     fault_of_value,
     is_property,
+    uses_gssapi,
 )
-from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, SparkOptions
+from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, MapKeys, SparkOptions
 from kafka2hive.config.rules.hive import check_hive
 from kafka2hive.config.rules.registry import is_http_address
 from kafka2hive.config.yaml.problems import Path, Problems, closest
@@ -87,7 +88,10 @@ def fault_of_uri(uri: str) -> str:
 
 def check_service(sections: MapSections, problems: Problems) -> None:
     """Check the sections other than tables and registry."""
-    _check_kafka(sections.kafka, problems)
+    _check_kafka(sections.kafka, ("kafka",), problems)
+    for name, properties in sections.kafka_clusters.items():
+        _check_kafka(properties, ("kafka_clusters", name), problems)
+    _check_clusters(sections, problems)
     if sections.storage:
         _check_storage(sections.storage, problems)
     if sections.hive:
@@ -117,10 +121,10 @@ def check_location(path: Path, location: str, storage: StorageOptions | None, pr
         )
 
 
-def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
+def _check_kafka(properties: dict[str, object], place: Path, problems: Problems) -> None:
     keys = set(key_names(KafkaOptions))
     for name, value in properties.items():
-        path = ("kafka", name)
+        path = (*place, name)
         if name in OWNED:
             problems.add(path, f"must not be set: {OWNED[name]}")
         elif name in FIXED_VALUES:
@@ -134,7 +138,48 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
     if isinstance(servers, str):
         for server in map(str.strip, servers.split(",")):
             if not server or not _has_port(server):
-                problems.add(("kafka", "bootstrap.servers"), f"expected host:port,host:port, not {server!r}")
+                problems.add((*place, "bootstrap.servers"), f"expected host:port,host:port, not {server!r}")
+
+
+def _check_clusters(sections: MapSections, problems: Problems) -> None:
+    """Check that tables name clusters of the map, that each cluster has a table, and the clusters' principals."""
+    if sections.defaults is None:
+        return
+    names = list(sections.kafka_clusters)
+    named: dict[Path, str | None] = {("defaults", "kafka"): sections.defaults.kafka}
+    named |= {("tables", index, "kafka"): table.kafka for index, table in sections.tables.items()}
+    for place, name in named.items():
+        if name is not None and name not in names:
+            problems.add(place, f"kafka_clusters has no cluster {name}", closest(name, names))
+    if sections.keys is None:
+        return
+    read = {table.kafka or sections.defaults.kafka for table in sections.tables.values()}
+    for name in names:
+        if name not in read:
+            problems.add(("kafka_clusters", name), "no table reads this cluster: give a table kafka: " + name)
+    _check_principals(sections.keys, problems)
+
+
+def _check_principals(keys: MapKeys, problems: Problems) -> None:
+    """Check that clusters with GSSAPI have one principal: librdkafka puts its ticket into the process's only cache."""
+    first: str | None = None
+    for name, options in keys.clusters.items():
+        properties = dict(options.properties)
+        if not uses_gssapi(properties):
+            continue
+        login = keys.kerberos.principal if keys.kerberos is not None else None
+        principal = properties.get("sasl.kerberos.principal") or login
+        if first is not None and principal != first:
+            place: Path = ("kafka_clusters", name)
+            if "sasl.kerberos.principal" in properties:
+                place = (*place, "sasl.kerberos.principal")
+            problems.add(
+                place,
+                f"is another Kerberos principal than {first}: the clients of one process share a ticket cache, so all"
+                " clusters with GSSAPI need the same one; dump this cluster's tables by a service of their own, or log in"
+                " with SCRAM, OAUTHBEARER or TLS",
+            )
+        first = first or principal
 
 
 def _has_port(server: str) -> bool:

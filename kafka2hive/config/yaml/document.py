@@ -29,8 +29,8 @@ SECRETS = frozenset(
     {("hive", "password"), ("registry", "password"), ("registry", "token"), ("lineage", "token")}
 )
 _PROPERTIES = frozenset({("storage", "properties"), ("spark", "conf")})
-_SHOWN = frozenset({("kafka", "group.id")})
-"""Properties that are part of ledgers and messages, and so cannot be hidden."""
+_SHOWN = "group.id"
+"""The property of Kafka that is part of messages, and so cannot be hidden."""
 _LOCAL_FILES = frozenset(
     {
         ("kerberos", "keytab"),
@@ -200,7 +200,16 @@ class _NodeReader:
 
 def _may_show(path: Path) -> bool:
     """Return whether a message may show the value at this path: not if it could be a secret."""
-    return path[:1] != ("kafka",) and path[:2] not in SECRETS | _PROPERTIES
+    return not _is_of_kafka(path) and path[:2] not in SECRETS | _PROPERTIES
+
+
+def _is_of_kafka(path: Path) -> bool:
+    """Return whether it is the place of a cluster, or within it."""
+    return path[:1] in (("kafka",), ("kafka_clusters",))
+
+
+def _is_property_of_kafka(path: Path) -> bool:
+    return len(path) == (2 if path[0] == "kafka" else 3) and _is_of_kafka(path)
 
 
 def _place(node: Node) -> MapPosition:
@@ -319,7 +328,7 @@ def _names_file(path: Path, value: str) -> bool:
     """Return whether the value at this path is the name of a local file or directory that must exist."""
     return (
         path in _LOCAL_FILES
-        or (path[:1] == ("kafka",) and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
+        or (_is_of_kafka(path) and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
         or (path[:1] == ("mask_keys",) and path[-1:] == ("file",))
         or (path[-1:] == ("udfs",) and path[0] == "tables" and value.endswith(".py"))
     )
@@ -327,11 +336,7 @@ def _names_file(path: Path, value: str) -> bool:
 
 def _may_be_file(path: Path) -> bool:
     """Return whether a value at this path may be `file:PATH`."""
-    return (
-        (path[:1] == ("kafka",) and len(path) == 2 and path not in _SHOWN)
-        or path in SECRETS
-        or _is_schema(path)
-    )
+    return (_is_property_of_kafka(path) and path[-1] != _SHOWN) or path in SECRETS or _is_schema(path)
 
 
 def _is_schema(path: Path) -> bool:

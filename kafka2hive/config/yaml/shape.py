@@ -274,13 +274,14 @@ def _is_end_of_type(key: str) -> bool:
 class MapSections:
     """The well-formed sections of a map; a malformed one is None, and a malformed table is not in `tables`.
 
-    `tables` is keyed by the index in the map. `kafka` holds the data as written, because its names can be checked even if
-    values are malformed. `has_hive`, `has_kerberos` and `has_registry` are also true for a malformed section. `keys` is the
-    whole map, None if anything is malformed.
+    `tables` is keyed by the index in the map. `kafka` and `kafka_clusters` hold the data as written, because their names can
+    be checked even if values are malformed. `has_hive`, `has_kerberos` and `has_registry` are also true for a malformed
+    section. `keys` is the whole map, None if anything is malformed.
     """
 
     service: str | None
     kafka: dict[str, object]
+    kafka_clusters: dict[str, dict[str, object]]
     storage: StorageOptions | None
     has_hive: bool
     hive: HiveKeys | None
@@ -305,10 +306,13 @@ def read_map(data: object, problems: Problems) -> MapSections | None:
     shape = MapShape(problems)
     fields = shape.fields(MapKeys, data, ())
     sections = {name: None if value is FAULTY else value for name, value in fields.items()}
-    service, kafka = data.get("service"), data.get("kafka")
+    service, kafka, clusters = data.get("service"), data.get("kafka"), data.get("kafka_clusters")
     return MapSections(
         service=service if isinstance(service, str) else None,
         kafka=kafka if isinstance(kafka, dict) else {},
+        kafka_clusters={name: options for name, options in clusters.items() if isinstance(options, dict)}
+        if isinstance(clusters, dict)
+        else {},
         storage=sections["storage"],
         has_hive=data.get("hive") is not None,
         hive=sections["hive"],

@@ -10,6 +10,7 @@ from kafka2hive.config.keys import Column, TableRule, TableSettings
 from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.hive_types import is_wider
+from kafka2hive.model.offsets import name_in_kafka
 from kafka2hive.model.snapshot import AddedColumn
 from kafka2hive.model.writer_schema import AVRO, JSON, PROTOBUF, SchemaInvalid, WriterSchema
 from kafka2hive.registry.port import Registry
@@ -191,7 +192,7 @@ class NewestSchemas:
 
     def of(self, rule: TableRule, topics: tuple[str, ...], settings: TableSettings) -> list[SchemaFields]:
         """Return the newest schemas in the order of the topics, as far as the registry has them and answers."""
-        subjects = dict.fromkeys(rule.subject.replace("{topic}", topic) for topic in topics)
+        subjects = dict.fromkeys(rule.subject.replace("{topic}", name_in_kafka(topic)) for topic in topics)
         newest = [self._newest(subject, settings) for subject in subjects]
         return [written for written in newest if written is not None]
 

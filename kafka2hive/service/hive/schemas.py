@@ -345,6 +345,7 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
         mask_keys=read_mask_keys(service_map),
         registry=service_map.registry,
         stall_seconds=STALL_SECONDS,
+        clusters=tuple((name, options.properties) for name, options in service_map.kafka_clusters),
     )
 
 

@@ -162,7 +162,7 @@ class _Import:
         )
         change = FirstPositions(
             positions=positions,
-            cluster_id=self.logs.cluster.cluster_id,
+            cluster_id=self.logs.cluster.id_of(table.cluster),
             location=table.location,
             start=f"{IMPORTED_START}{self.foreign.source}",
         )

@@ -28,7 +28,7 @@ from kafka2hive.service.wiring import Wiring
 
 NOT_BEGUN = "not read yet: the table has no position in this topic partition"
 
-_PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<number>\d+)@(?P<offset>\d+)")
+_PLACE = re.compile(r"(?P<topic>(?:[A-Za-z0-9_-]+/)?[A-Za-z0-9._-]+)-(?P<number>\d+)@(?P<offset>\d+)")
 
 
 @dataclass(frozen=True, slots=True, order=True)

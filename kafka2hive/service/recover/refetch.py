@@ -58,7 +58,7 @@ def fetch_rows(
     Raises ManualActionRequired unless these are as many `rows` as expected.
     """
     from kafka2hive.task import run_task
-    from kafka2hive.task.fetch.consumer import forget_consumer
+    from kafka2hive.task.fetch.consumer import forget_consumers
 
     bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
     table = owned.paths.table
@@ -75,7 +75,7 @@ def fetch_rows(
     try:
         (manifest,) = run_task(TaskPlan(0, (task,)), settings)
     finally:
-        forget_consumer(settings.kafka)  # workers keep it for their next task
+        forget_consumers(settings)  # workers keep it for their next task
     if manifest.failure is not None:
         raise ManualActionRequired(
             manifest.failure.code, f"{lost.final}: {manifest.failure.message}", restore_or_accept(table, lost)

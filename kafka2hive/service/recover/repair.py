@@ -21,7 +21,7 @@ from kafka2hive.ledger.retire import was_retired
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import TopicPartition, cluster_of
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.progress import amounts
@@ -227,6 +227,7 @@ class Repairs:
         topics = {gap.topic for gap in gaps} & state.topics
         if not topics:
             return Repair()
+        cluster = cluster_of(min(topics))
         kafka = self._kafka()
         logs = with_last_read(kafka, state, logs_of(kafka, kafka.cluster(), topics))
         decision = decide(state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps))
@@ -236,7 +237,7 @@ class Repairs:
             case PositionsToCommit(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), state.epoch + 1
                 recorded = tuple(gap.entry(now, epoch) for gap in accepted)
-                return Repair(positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
+                return Repair(positions=positions, gaps=recorded, cluster_id=logs.cluster.id_of(cluster))
             case Resume():
                 return Repair()
             case _:

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
 from kafka2hive.hive.port import Hive
+from kafka2hive.kafka.clusters import Clusters
 from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
@@ -16,7 +18,7 @@ from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import hive_gate
 from kafka2hive.service.run.inbox_watch import InboxWatch
-from kafka2hive.service.run.outages import OutageWatch
+from kafka2hive.service.run.outages import OutageWatch, system_of_cluster
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunListener, RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
@@ -105,11 +107,15 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
     metrics = ServiceMetrics(service_map.service)
     decoder = decoder_in_use()
     metrics.observe_decoder(decoder.version, is_compiled=decoder.is_compiled)
-    kafka, metastore = wiring.kafka(), wiring.hive()
+    clusters, metastore = wiring.clusters(), wiring.hive()
+    kafka = clusters or wiring.kafka()
     view = KafkaView(kafka, wiring.ports.clock)
     catalogue = Catalogue(service_map, metastore, wiring.ports.files)
     ownership = wiring.ownership_check(take_over=request.take_over)
     group = service_map.kafka.committed_group
+    probes = _probes(wiring, view, clusters, metastore)
+    if clusters is not None:
+        clusters.silence = lambda name: probes[system_of_cluster(name)].silence
     return RunParts(
         kafka=view,
         ownership=ownership,
@@ -141,8 +147,8 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         follower=GroupFollower(kafka, group, wiring.background) if group else None,
         listeners=[listen(wiring, metrics, request.once) for listen in request.tools.listeners],
         liveness=Liveness(wiring, wiring.new_owner(), str(decoder), metrics.health),
-        outages=OutageWatch(metrics, wiring.ports.clock),
-        probes=_probes(wiring, view, metastore),
+        outages=OutageWatch(metrics, wiring.ports.clock, dict(service_map.kafka_clusters)),
+        probes=probes,
         decoder=decoder,
     )
 
@@ -157,14 +163,24 @@ def _earlier_attainments(wiring: Wiring) -> dict[str, Attainment]:
     return newest_attainments([*conditions.values(), *outcomes.values()])
 
 
-def _probes(wiring: Wiring, kafka: KafkaView, hive: Hive | None) -> dict[str, Probe]:
+def _probes(
+    wiring: Wiring, kafka: KafkaView, clusters: Clusters | None, hive: Hive | None
+) -> dict[str, Probe]:
     """Return a probe for each system but the storage, which the heartbeats ask."""
-    questions = {"kafka": kafka_question(lambda: wiring.kafka(SILENT_SECONDS))}
+    names = wiring.map.clusters
+    questions = {
+        system_of_cluster(name): kafka_question(partial(wiring.kafka_cluster, name, SILENT_SECONDS))
+        for name in names
+    }
+    elsewhere: dict[str, Callable[[], float]] = {"kafka": lambda: kafka.answered_at}
+    if clusters is not None:
+        elsewhere = {
+            system_of_cluster(name): partial(clusters.answered_at.__getitem__, name) for name in names
+        }
     if hive is not None:
         questions["hive"] = hive_question(hive)
     if (registry := wiring.registry()) is not None:
         questions["registry"] = registry_question(registry)
-    elsewhere = {"kafka": lambda: kafka.answered_at}
     return {
         system: Probe(
             f"{system}-probe",

@@ -189,7 +189,7 @@ def change_before_reading(
         gaps=tuple(gap.entry(now, owned.ledger.next_epoch) for gap in first.gaps),
         topic_ids=topic_ids,
         registered=owned.registered,
-        cluster_id=logs.cluster.cluster_id,
+        cluster_id=logs.cluster.id_of(table.cluster),
         location=table.location,
         start=table.rule.start.text if begins else None,
     )

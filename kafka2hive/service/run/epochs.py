@@ -333,7 +333,10 @@ class EpochLoop:
         return retry_at
 
     def _compare(self) -> list[TableBacklog]:
-        """Compare Kafka with the ledger of each table that serves."""
+        """Compare Kafka with the ledger of each table that serves. Tables of a silent cluster are set aside."""
+        for table in self._owned_tables.serving():
+            if (silence := self._kafka.silent.get(table.cluster)) is not None:
+                self._owned_tables.set_aside(table, silence)
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
         self._note_transactions(tables, kafka_offsets)
@@ -469,7 +472,7 @@ class EpochLoop:
             manifests=manifests,
             dead_letter_share=table.rule.dead_letter_share,
             registered=owned.registered,
-            cluster_id=self._kafka.cluster_id,
+            cluster_id=self._kafka.id_of(table.cluster),
             location=table.location,
             bounds=in_flight.bounds[table.name],
         )

@@ -10,7 +10,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.observe.log import Redaction
 from kafka2hive.service.inspect.state import OwnerLife, Runs, state_of
 from kafka2hive.service.inspect.status import StatusResult, TableStatus, TableWithoutLedger
-from kafka2hive.service.run.outages import OutageWatch
+from kafka2hive.service.run.outages import OutageWatch, is_kafka
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.telemetry.liveness import Liveness
 from kafka2hive.service.tables.table_state import Owned, Table
@@ -49,7 +49,7 @@ class LiveStatus:
         return StatusResult(
             tables=tuple(self._table(table, state, runs) for table, state in owned),
             errors=tuple((conflict.table, conflict.error) for conflict in self.owned_tables.conflicts),
-            kafka_error=outages.get("kafka"),
+            kafka_error="; ".join(text for system, text in outages.items() if is_kafka(system)) or None,
             not_begun=tuple(TableWithoutLedger(name, runs.condition(name, None)) for name in sorted(others)),
             most_tasks=runs.most_tasks,
             decoder=runs.decoder,

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, TooManySessions
+from kafka2hive.model.offsets import CLUSTER_END, name_in_kafka, shown_cluster, topic_of
 from kafka2hive.model.text import duration, utc_text
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.tables.table_state import Table
@@ -28,6 +29,7 @@ REMEDIES = {
 }
 _OF_TABLES = {
     "kafka.unavailable": "kafka",
+    "kafka.stalled": "kafka",
     "hive.unavailable": "hive",
     "hive.not_compared": "hive",
     "registry.unavailable": "registry",
@@ -39,6 +41,21 @@ _OF_TABLES = {
 
 _REFUSALS = frozenset((HiveLoginRefused.code, TooManySessions.code))
 """Codes of errors with which a system answers, but refuses the run."""
+
+
+def system_of_cluster(cluster: str) -> str:
+    """Return the name of a Kafka cluster among the systems: `kafka`, or `kafka/east` for one of the map's `kafka_clusters`."""
+    return topic_of("kafka", cluster) if cluster else "kafka"
+
+
+def is_kafka(system: str) -> bool:
+    """Return whether the system is a Kafka cluster."""
+    return _kind(system) == "kafka"
+
+
+def shown_system(system: str) -> str:
+    """Return how texts name the system."""
+    return shown_cluster(name_in_kafka(system)) if CLUSTER_END in system else SYSTEMS[system]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +78,14 @@ class Outage:
 class OutageWatch:
     """Logs when an outage begins and ends, and shows it in metrics and `status`. One thread at a time may call it."""
 
-    def __init__(self, metrics: ServiceMetrics, clock: Clock) -> None:
+    def __init__(self, metrics: ServiceMetrics, clock: Clock, clusters: Iterable[str] = ()) -> None:
+        """`clusters` are the names of the map's `kafka_clusters`."""
         self._metrics = metrics
         self._clock = clock
         self._outages: dict[str, Outage] = {}
         self.texts: Mapping[str, str] = {}
         """A text for each system, which `status` shows; any thread may read it."""
-        for system in SYSTEMS:
+        for system in (*SYSTEMS, *map(system_of_cluster, clusters)):
             metrics.observe_outage(system, away=False)
 
     def __call__(self, away: Mapping[str, Absence]) -> None:
@@ -80,16 +98,16 @@ class OutageWatch:
                 if refuses
                 else ("has not answered", "does not answer", "answers again")
             )
-            text = f"{SYSTEMS[system]} {past} since {since}: {reason}; what to do: {REMEDIES[system]}"
+            text = f"{shown_system(system)} {past} since {since}: {reason}; what to do: {REMEDIES[_kind(system)]}"
             self._outages[system] = Outage(self._clock.monotonic(), text, end)
             self._metrics.observe_outage(system, away=True)
-            log.warning("%s %s; the run keeps asking: %s", SYSTEMS[system], present, reason)
+            log.warning("%s %s; the run keeps asking: %s", shown_system(system), present, reason)
         for system in sorted(self._outages.keys() - away.keys()):
             outage = self._outages.pop(system)
             self._metrics.observe_outage(system, away=False)
             log.info(
                 "%s %s, after %s",
-                SYSTEMS[system],
+                shown_system(system),
                 outage.end,
                 duration(self._clock.monotonic() - outage.began),
             )
@@ -110,7 +128,7 @@ def systems_away(
     for table in tables:
         if (aside := table.aside) is None:
             continue
-        error, system = aside.error, system_of(aside.error)
+        error, system = aside.error, system_of(aside.error, table.cluster)
         if system is not None:
             away.setdefault(system, Absence(error.message, error.code in _REFUSALS))
     if registering is not None:
@@ -120,10 +138,17 @@ def systems_away(
     return away
 
 
-def system_of(error: Kafka2HiveError) -> str | None:
-    """Return the system whose missing answer the error of a table tells; None for any other error."""
+def system_of(error: Kafka2HiveError, cluster: str = "") -> str | None:
+    """Return the system whose missing answer the error of a table of this cluster tells; None for any other error."""
     system = _OF_TABLES.get(error.code)
-    return _prefix(error) if system is None and isinstance(error, ServiceUnavailable) else system
+    if system is None and isinstance(error, ServiceUnavailable):
+        system = _prefix(error)
+    return system_of_cluster(cluster) if system == "kafka" else system
+
+
+def _kind(system: str) -> str:
+    """Return the system without the name of a cluster."""
+    return system.partition(CLUSTER_END)[0]
 
 
 def _prefix(error: Kafka2HiveError) -> str | None:

@@ -205,7 +205,7 @@ class OwnedTables:
     def end_waits(self, system: str) -> None:
         """Let the tables that wait for this system be tried at once, because it answers again."""
         for table in self.set_aside_tables():
-            if (aside := table.aside) is not None and system_of(aside.error) == system:
+            if (aside := table.aside) is not None and system_of(aside.error, table.cluster) == system:
                 table.state = replace(aside, until=min(aside.until, self._now()))
 
     def keep_aside(self, table: Table, aside: SetAside) -> None:

@@ -88,7 +88,10 @@ def exit_code(
     if any(isinstance(table_error, ManualActionRequired) for table_error in set_aside):
         return ExitCode.STOP
     if set_aside:
-        return ExitCode.SET_ASIDE
+        is_kafka_away = all(
+            isinstance(e, ServiceUnavailable) and e.code == "kafka.unavailable" for e in set_aside
+        )
+        return ExitCode.UNAVAILABLE if is_kafka_away else ExitCode.SET_ASIDE
     return ExitCode.DONE if unregistered is None else unregistered.exit_code
 
 

@@ -18,7 +18,7 @@ from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.live_status import LiveStatus
 from kafka2hive.service.run.once import without_waits_for_permissions
-from kafka2hive.service.run.outages import systems_away
+from kafka2hive.service.run.outages import is_kafka, systems_away
 from kafka2hive.service.run.result import (
     RunRequest,
     RunResult,
@@ -224,7 +224,7 @@ class Run:
         parts = self._parts
         parts.liveness.stopping()
         for system, probe in parts.probes.items():
-            probe.end(END_SECONDS if system == "kafka" else 0.0)  # a client of Kafka must not die in a call
+            probe.end(END_SECONDS if is_kafka(system) else 0.0)  # a client of Kafka must not die in a call
         if ended.error is not None and not isinstance(ended.error, Kafka2HiveError):
             log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:

@@ -13,7 +13,7 @@ from kafka2hive.ledger.init import init
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import TopicPartition, name_in_kafka
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.ledgers import UnreadableLedger, other_ledgers
 from kafka2hive.service.tables.table_state import MapTable
@@ -31,14 +31,14 @@ class LostLedgerCheck:
         self._wiring = wiring
         self._asked: dict[TopicPartition, int | None] = {}
         self._cluster: ClusterView | None = None
-        self._silent = False
+        self._silent: set[str] = set()  # clusters
         self._asking = threading.Lock()
 
     def new_round(self) -> None:
         """Begin a round of starts, in which Kafka is asked again even if it did not answer in the last round."""
         with self._asking:
             self._cluster = None
-            self._silent = False
+            self._silent.clear()
 
     def refuse_lost_positions(self, table: MapTable, tables: Collection[MapTable]) -> None:
         """Raise ManualActionRequired if the group has read a topic of `table` further than any ledger below the root.
@@ -50,7 +50,10 @@ class LostLedgerCheck:
         if self._group is None:
             return
         with self._asking:
-            topic_partitions = self._topics_of_round().topic_partitions(table.topics)
+            cluster = self._topics_of_round()
+        if (silence := cluster.silent.get(table.cluster)) is not None:
+            raise silence
+        topic_partitions = cluster.topic_partitions(table.topics)
         offsets = self._kafka.group_offsets(self._group, topic_partitions)
         unexplained, unreadable = self._unexplained(table, tables, offsets)
         if unexplained:
@@ -105,8 +108,8 @@ class LostLedgerCheck:
         set_back = (
             f"if somebody set the group's offsets, or no record from {position} on was dumped:"
             f" `kafka-consumer-groups.sh --bootstrap-server SERVERS --group {self._group}"
-            f" --topic {tp.topic}:{tp.number} --reset-offsets --to-offset {position} --execute` (the ledger has the table's"
-            f" positions; only `kafka2hive reset --table {table.name} --move-data -c MAP` starts the table over)"
+            f" --topic {name_in_kafka(tp.topic)}:{tp.number} --reset-offsets --to-offset {position} --execute` (the ledger"
+            f" has the table's positions; only `kafka2hive reset --table {table.name} --move-data -c MAP` starts the table over)"
         )
         rebuild = (
             f"if an older ledger was restored: restore the newer one; or move {table.paths.table_directory} away and"
@@ -155,9 +158,9 @@ class LostLedgerCheck:
         """
         with self._asking:
             try:
-                of_table = set() if self._silent else self._ask(table, tables)
+                of_table = set() if table.cluster in self._silent else self._ask(table, tables)
             except ServiceUnavailable as error:
-                self._silent = True
+                self._silent.add(table.cluster)
                 log.warning(
                     "group %s is not compared with the ledgers at this start, so a restored older ledger may go"
                     " unnoticed: %s",
@@ -176,7 +179,8 @@ class LostLedgerCheck:
 
         of_table = topic_partitions([table])
         if of_table - self._asked.keys():
-            new = topic_partitions([table, *tables]) - self._asked.keys()
+            same_cluster = [other for other in tables if other.cluster == table.cluster]
+            new = topic_partitions([table, *same_cluster]) - self._asked.keys()
             offsets = self._kafka.group_offsets(self._group or "", sorted(new))
             self._asked.update({tp: offsets.get(tp) for tp in new})
         return of_table

@@ -56,6 +56,11 @@ class MapTable:
     def location(self) -> str:
         return self.rule.location
 
+    @property
+    def cluster(self) -> str:
+        """The name of the Kafka cluster in the map, "" for the section `kafka`."""
+        return self.rule.kafka or ""
+
 
 @dataclass(frozen=True, slots=True)
 class Unowned:
@@ -257,6 +262,10 @@ class Table:
     @property
     def topics(self) -> tuple[str, ...]:
         return self.in_map.topics
+
+    @property
+    def cluster(self) -> str:
+        return self.in_map.cluster
 
     @property
     def ownership(self) -> Unowned | Owned:

@@ -9,7 +9,7 @@ from kafka2hive.config.keys import StartKind
 from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, Kafka, RecordAddress, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition, cluster_of
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.log import RECURRING
@@ -97,15 +97,20 @@ class KafkaView:
             self._listed.update(topics)
             cluster = replace(answer, topics=topics)
             if self._cluster is not None:
-                self.born_later |= set(cluster.topics) - set(self._cluster.topics)
+                new = set(cluster.topics) - set(self._cluster.topics)
+                self.born_later |= {t for t in new if self._cluster.has_answered(cluster_of(t))}
             self._cluster, self._asked_at, self._asked_at_ms = cluster, now, asked_at_ms
             self.answered_at = self.clock.monotonic()
         return self._cluster
 
+    def id_of(self, cluster: str) -> str:
+        """Return the id of a cluster, by its name in the map, in the cached metadata."""
+        return self._cluster.id_of(cluster) if self._cluster is not None else UNKNOWN_ID
+
     @property
-    def cluster_id(self) -> str:
-        """The cluster's id in the cached metadata."""
-        return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
+    def silent(self) -> Mapping[str, ServiceUnavailable]:
+        """The clusters that did not answer when the metadata were last asked for, and why; empty for a map with one cluster."""
+        return self._cluster.silent if self._cluster is not None else {}
 
     @property
     def topics(self) -> Collection[str]:

@@ -61,7 +61,7 @@ def topics_of(tables: Collection[MapTable], cluster: ClusterView) -> dict[str, l
     readers: dict[str, list[MapTable]] = {}
     for table in tables:
         for topic in table.topics:
-            if topic in cluster.topics:
+            if topic in cluster.topics and cluster.topics[topic].partitions:
                 readers.setdefault(topic, []).append(table)
     return readers
 

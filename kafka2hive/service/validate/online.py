@@ -9,7 +9,7 @@ from kafka2hive.config.route import RoutedTable
 from kafka2hive.hive.description import TableDescription, is_same_creation
 from kafka2hive.hive.port import Hive
 from kafka2hive.hive.stored_as import unread, unread_letters
-from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import View, look
 from kafka2hive.model.errors import (
@@ -21,6 +21,7 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.offsets import cluster_of
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.registry.port import Registry
@@ -64,16 +65,10 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None) -
         cluster = kafka.cluster()
         routes = topic_routes(wiring, cluster.topics)
         tell_missing(routes.tables)
-        checks.append(
-            Check(
-                "kafka",
-                brokers,
-                Passed(f"cluster {cluster.cluster_id}, {counted(len(cluster.topics), 'topic')}"),
-            )
-        )
+        checks += _clusters(wiring, cluster)
         checks += (Check("kafka", f"topic {c.topic}", Failed(c.error)) for c in routes.conflicts)
         checks += check_kafka(kafka, routes.tables, cluster)
-        kafka_answers = True
+        kafka_answers = not cluster.silent
     except (ServiceUnavailable, ConfigError) as error:
         checks.append(Check("kafka", brokers, Failed(error)))
         named = {topic for rule in wiring.map.tables for topic in rule.topics}
@@ -118,6 +113,20 @@ def tables_without_failure(storage: Collection[Check], tables: Collection[MapTab
     """Return the tables whose storage checks passed: a ledger's check would only fail again for the same reason."""
     failed = {check.subject for check in storage if isinstance(check.result, Failed)}
     return [] if LEDGER_ROOT in failed else [table for table in tables if table.name not in failed]
+
+
+def _clusters(wiring: Wiring, cluster: ClusterView) -> list[Check]:
+    """Return a check for each Kafka cluster of the map."""
+    checks = []
+    for name, options in wiring.map.clusters.items():
+        brokers = dict(options.properties).get("bootstrap.servers", "")
+        topics = sum(cluster_of(topic) == name for topic in cluster.topics)
+        answer = Passed(f"cluster {cluster.id_of(name)}, {counted(topics, 'topic')}")
+        silence = cluster.silent.get(name)
+        checks.append(
+            Check("kafka", f"{name} {brokers}".strip(), answer if silence is None else Failed(silence))
+        )
+    return checks
 
 
 def check_ledgers(wiring: Wiring, tables: Collection[MapTable], kafka: Kafka | None) -> list[Check]:

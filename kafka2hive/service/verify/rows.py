@@ -69,7 +69,7 @@ class Span:
         values = offsets.to_numpy().astype(np.int64, copy=False)
         result = np.full(len(values), OUTSIDE, np.int64)
         for topic_partition, rows in self._sources(columns, batch):
-            for index in self._by_partition.get(topic_partition, []):
+            for index in self._ranges_of(topic_partition):
                 r = self.ranges[index]
                 inside = (values >= r.start) & (values < r.end) & rows
                 result[inside] = values[inside] - r.start + self._firsts[index]
@@ -88,6 +88,12 @@ class Span:
             for number, number_rows in numbers
             if topic is not None and number is not None
         ]
+
+    def _ranges_of(self, topic_partition: TopicPartition) -> list[int]:
+        """Return the indexes of the ranges of a row's topic partition; rows do not name the cluster, dead letters do."""
+        if topic_partition in self._by_partition:
+            return self._by_partition[topic_partition]
+        return [i for tp, of_tp in self._by_partition.items() if tp.key == topic_partition for i in of_tp]
 
     def at(self, place: int) -> tuple[TopicPartition, int]:
         """Return the topic partition and offset of a place."""

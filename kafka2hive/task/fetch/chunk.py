@@ -88,7 +88,13 @@ class Chunk:
         return segment.range.topic_partition, self.offsets(np.array([index], np.int64))[0].as_py()
 
     def topics(self, indices: Indices | None = None) -> pa.StringArray:
+        """Return the topic of each message, with the name of its cluster if that is one of the map's `kafka_clusters`."""
         names = pa.array([segment.range.topic_partition.topic for segment in self.segments], pa.string())
+        return names.take(self._segment_of(indices))
+
+    def names_of_topics(self, indices: Indices | None = None) -> pa.StringArray:
+        """Return the name of each message's topic in its cluster."""
+        names = pa.array([segment.range.topic_partition.key[0] for segment in self.segments], pa.string())
         return names.take(self._segment_of(indices))
 
     def numbers(self, indices: Indices | None = None) -> pa.Int32Array:

@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition as Assignment
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import access_refused, refused_properties
 from kafka2hive.model.errors import AccessRefused
+from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.task.fetch.native import NativeClient, librdkafka, python_only_setting
 from kafka2hive.task.fetch.records import Batch, Key, MessageBatch
 
@@ -257,6 +258,13 @@ def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
     if key not in _consumers:
         _consumers[key] = TaskConsumer(properties)
     return _consumers[key]
+
+
+def forget_consumers(settings: TaskSettings) -> None:
+    """Close this process's consumers of all clusters, as `forget_consumer` does."""
+    forget_consumer(settings.kafka)
+    for _, properties in settings.clusters:
+        forget_consumer(properties)
 
 
 def forget_consumer(properties: tuple[tuple[str, str], ...]) -> None:

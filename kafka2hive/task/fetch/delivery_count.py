@@ -83,9 +83,7 @@ class CountedConsumer:
 
     def expect(self, ranges: Sequence[OffsetRange]) -> None:
         """Start counts for the ranges of the next assignment, one per topic partition, and discard earlier counts."""
-        self._counts = {
-            (r.topic_partition.topic, r.topic_partition.number): _Count(r, r.start) for r in ranges
-        }
+        self._counts = {r.topic_partition.key: _Count(r, r.start) for r in ranges}
 
     def assign(self, assignments: list[Assignment]) -> None:
         self._consumer.assign(assignments)
@@ -148,7 +146,7 @@ class CountedConsumer:
 
     def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[ClientCounts, ...]:
         """Return the counts of these ranges. They must be expected ranges that have been read to their ends."""
-        keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
+        keys = [r.topic_partition.key for r in ranges]
         self._note_positions(keys)
         counts = [self._counts[key] for key in keys]
         return tuple(

@@ -102,10 +102,7 @@ class Fetch:
         self._stall_seconds = stall_seconds
         self._progress = progress
         self._readings = {
-            (r.range.topic_partition.topic, r.range.topic_partition.number): _Reading(
-                r.table, r.range, r.range.start
-            )
-            for r in wave
+            r.range.topic_partition.key: _Reading(r.table, r.range, r.range.start) for r in wave
         }
         self._open: dict[str, int] = {}
         for request in wave:

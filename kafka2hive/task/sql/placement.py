@@ -15,7 +15,7 @@ from kafka2hive.config.dead_letters import CLOSED, OUT_OF_BOUNDS, OUT_OF_RANGE
 from kafka2hive.formats.files import unwritable_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, cluster_of
 from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
 from kafka2hive.task.dead_letters import DeadLetterFiles
@@ -191,8 +191,9 @@ class UnwritableRows:
             for source, reasons in zip(self._ranges, self._reasons, strict=True)
             if reasons
         }
+        cluster = next((cluster_of(source.topic_partition.topic) for source in spans), "")
         reader = RangeReader(
-            environment.consumer(),
+            environment.consumer(cluster),
             {self._table: list(spans)},
             environment.settings.stall_seconds,
             environment.progress,

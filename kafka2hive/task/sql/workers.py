@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
 from kafka2hive.task.failures import TableErrors
-from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
+from kafka2hive.task.fetch.consumer import forget_consumers, process_consumer
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.part import TaskEnvironment, only_part, task_environment
 from kafka2hive.task.run import Task, process_files, rare_garbage_collection, run_in_worker
@@ -140,7 +140,7 @@ class _AfterSelect:
     ) -> bool:
         with self._stack:
             if isinstance(error, ServiceUnavailable | FetchBug):
-                forget_consumer(self._settings.kafka)
+                forget_consumers(self._settings)
             is_of_table = self._errors.__exit__(kind, error, trace)
             if is_of_table:
                 for _ in self.batches:
