@@ -7,8 +7,10 @@ from pathlib import Path
 
 import yaml
 
+from tests.benchmarks.data.content import Content, content
 from tests.benchmarks.peers import bare_loop
 from tests.benchmarks.peers.shape import ZSTD_LEVEL, Shape
+from tests.oracle.tree import Tree
 from tests.services.jars import ROOT
 
 CORES = 2  # what everybody may use, and what the aims are stated for
@@ -30,7 +32,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Contestant:
     """`command` makes what it needs in the folder, for a run to the topic's end or, with seconds for an interval, until
-    it is killed; `location` is where its table then lies, `reads` which records it can decode.
+    it is killed; `location` is where its table then lies, `reads` which records it can decode. `written` reads the
+    table, unless `only_fetches`: then it reads the counts. Who is `bare` has no start-up worth naming.
     """
 
     name: str
@@ -39,6 +42,9 @@ class Contestant:
     location: Callable[[Place], str]
     on_hdfs: bool = False
     reads: Callable[[Shape], bool] = lambda _shape: True
+    written: Callable[[Tree, str, Shape, bool], Content] = content
+    only_fetches: bool = False
+    bare: bool = False
 
 
 def write_map(place: Place, options: dict[str, object] | None = None, **sections: object) -> Path:
@@ -116,6 +122,10 @@ def _peer(module: str) -> Callable[[Place, float | None], list[str]]:
     return command
 
 
+def _bare_fetch(place: Place, interval: float | None = None) -> list[str]:
+    return [*_bare_loop(place, interval), "--only", "fetch"]
+
+
 def _bare_loop(place: Place, interval: float | None = None) -> list[str]:
     if interval is not None:
         raise ValueError(
@@ -140,7 +150,16 @@ CONTESTANTS = {
         Contestant("spark_foreach_batch", "Spark foreachBatch", _peer("spark_foreach_batch"), _peer_table),
         Contestant("spark_file_sink", "Spark file sink", _peer("spark_file_sink"), _peer_table),
         Contestant("flink", "Flink SQL", _peer("flink"), _peer_table),
-        Contestant("bare_loop", "bare loop (the limit)", _bare_loop, _peer_table, reads=bare_loop.reads),
+        Contestant("bare_loop", "bare loop", _bare_loop, _peer_table, reads=bare_loop.reads, bare=True),
+        Contestant(
+            "bare_fetch",
+            "bare fetch (the limit)",
+            _bare_fetch,
+            _peer_table,
+            written=bare_loop.fetched,
+            only_fetches=True,
+            bare=True,
+        ),
     )
 }
 

@@ -23,7 +23,7 @@ def plot(document: dict[str, Any]) -> str:
         lines.append(f'<text x="8" y="{top}" font-weight="bold">{escape(name)}</text>')
         top += 8
         for who, (label, speed) in sorted(speeds.items(), key=lambda item: -item[1][1]):
-            colour = _OURS if who.startswith("kafka2hive") else _LIMIT if who == "bare_loop" else _PEER
+            colour = _OURS if who.startswith("kafka2hive") else _LIMIT if who.startswith("bare_") else _PEER
             long = round((_WIDTH - _LEFT - _RIGHT) * speed / widest)
             middle = top + _BAR - 5
             lines += [

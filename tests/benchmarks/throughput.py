@@ -21,7 +21,7 @@ import pyarrow as pa
 from kafka2hive.model.hive_types import parse_hive_type
 from tests.benchmarks.aims import Rows, say
 from tests.benchmarks.contestants import CONTESTANTS, OURS, Contestant, Place, environment
-from tests.benchmarks.data.content import Content, content, expected
+from tests.benchmarks.data.content import Content, expected
 from tests.benchmarks.data.data_sets import DataSet
 from tests.benchmarks.data.topics import FilledTopic, fill
 from tests.benchmarks.process_tree import Cost, measured
@@ -97,8 +97,8 @@ class Comparison:
 def ratios(contestants: dict[str, Any]) -> dict[str, Any]:
     """Ours (local disk) against each peer; above 1 is better, but for memory and file size, where below 1 is.
 
-    `speed` is the smaller of the wall ratio on the largest topic and the marginal ratio; against the bare loop, which
-    has no start-up, the marginal one alone.
+    `speed` is the smaller of the wall ratio on the largest topic and the marginal ratio; against bare programs, which
+    have no start-up, the marginal one alone.
     """
     found: dict[str, Any] = {}
     if OURS not in contestants:
@@ -112,12 +112,14 @@ def ratios(contestants: dict[str, Any]) -> dict[str, Any]:
         wall = theirs["wall_seconds"] / mine["wall_seconds"]
         marginals = ours["marginal_mb_per_cpu_second"], peer["marginal_mb_per_cpu_second"]
         marginal = marginals[0] / marginals[1] if all(marginals) else None
-        speed = min(wall, marginal or wall) if name != "bare_loop" else marginal
+        speed = min(wall, marginal or wall) if not CONTESTANTS[name].bare else marginal
         found[name] = {
             "speed": _rounded(speed),
             "wall": _rounded(wall),
             "marginal": _rounded(marginal),
-            "file_bytes": _rounded(mine["file_bytes"] / theirs["file_bytes"], 3),
+            "file_bytes": _rounded(mine["file_bytes"] / theirs["file_bytes"], 3)
+            if theirs["file_bytes"]
+            else None,
             "memory": _rounded(mine["peak_mb"] / theirs["peak_mb"]),
         }
     return found
@@ -174,6 +176,8 @@ class Race:
                         if CONTESTANTS[name].on_hdfs and copies != max(sizes):
                             continue
                         truth = rows * copies, checksum * copies % (1 << 64)
+                        if CONTESTANTS[name].only_fetches:
+                            truth = rows * copies, round(result.topics[copies].megabytes * 1e6)
                         self._round(number, CONTESTANTS[name], copies, truth, result)
         finally:
             for topic in result.topics.values():
@@ -205,7 +209,7 @@ class Race:
         place = Place(folder, uri, self._room.kafka().bootstrap, topic.name, topic.data.shape)
         os.sync()  # the neighbour's dirty pages are not this one's business
         cost = measured(contestant.command(place, None), folder / "log", environment)
-        written = content(tree, contestant.location(place), topic.data.shape, deep)
+        written = contestant.written(tree, contestant.location(place), topic.data.shape, deep)
         if contestant.on_hdfs:
             self._room.hdfs().client().delete(f"/bench/{self._count}", recursive=True)
         shutil.rmtree(folder)

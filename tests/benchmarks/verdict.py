@@ -20,7 +20,8 @@ def add_rows(rows: Rows, data: str, figures: dict[str, Any], compression: str) -
     for name, one in figures["contestants"].items():
         speed = one["marginal_mb_per_cpu_second"]
         if speed is not None:
-            rows.add(f"{CONTESTANTS[name].label}, marginal", f"{speed:.0f} MB per CPU-s")
+            records = one["marginal_records_per_cpu_second"]
+            rows.add(f"{CONTESTANTS[name].label}, marginal", f"{speed:.0f} MB, {records:,} records per CPU-s")
     for peer, ratio in figures["ratios"].items():
         against = f"against {CONTESTANTS[peer].label}"
         if ratio["marginal"] is not None:
@@ -43,7 +44,9 @@ def _marginal_aim(data: str, peer: str) -> Aim | None:
         return aims.FLINK_MARGINAL if data == _MAIN else aims.SHAPE_MARGINAL
     if data != _MAIN:
         return None
-    return aims.SPARK_MARGINAL if peer in _SPARK else aims.LIMIT_MARGINAL if peer == "bare_loop" else None
+    if peer in _SPARK:
+        return aims.SPARK_MARGINAL
+    return {"bare_loop": aims.LOOP_MARGINAL, "bare_fetch": aims.FETCH_MARGINAL}.get(peer)
 
 
 def _wall_aim(data: str, peer: str, copies: int) -> Aim | None:

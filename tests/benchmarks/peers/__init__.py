@@ -9,5 +9,5 @@ killed, with a trigger or checkpoint that often; started again with the same `--
 The shape (`tests/benchmarks/peers/shape.py`) says which columns the JSON has and how rows are partitioned. Each is set up as
 well as we know how, so that being faster means something.
 
-`bare_loop` is no way but the limit, a program in Rust that the benchmark builds with cargo.
+`bare_loop` is a program in Rust that the benchmark builds with cargo; if it only fetches, it is the limit.
 """

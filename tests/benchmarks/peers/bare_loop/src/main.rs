@@ -1,4 +1,5 @@
-//! The limit of the benchmarks: fetch, decode, bucket, write Parquet, and nothing else.
+//! Fetch, decode, bucket, write Parquet, and nothing else; with `--only fetch` no more than what any program must do that
+//! reads Kafka by librdkafka: the limit of the benchmarks.
 //!
 //! No commit, no retries, no dead letters, no checks: what it writes is right as long as nothing fails. One thread for
 //! each share of the topic partitions, each with a consumer of the librdkafka that confluent-kafka brings along. It
@@ -29,6 +30,7 @@ struct Assignment {
     shape: Shape,
     parallelism: usize,
     librdkafka: String,
+    only_fetch: bool,
 }
 
 impl Assignment {
@@ -46,6 +48,7 @@ impl Assignment {
             shape: sonic_rs::from_slice(&shape).map_err(|error| error.to_string())?,
             parallelism: get("parallelism")?.parse().map_err(|_| "--parallelism must be a number")?,
             librdkafka: get("librdkafka")?.into(),
+            only_fetch: pairs.get("only") == Some(&"fetch"),
         })
     }
 }
@@ -67,6 +70,24 @@ fn work(assignment: &Assignment, library: &Library, share: &[(i32, i64)], worker
     buckets.close()
 }
 
+/// Read `share` and copy each value once; write how many there were, and their bytes.
+fn fetch(assignment: &Assignment, library: &Library, share: &[(i32, i64)], worker: usize) -> Outcome<()> {
+    let consumer = Consumer::new(library, &assignment.bootstrap)?;
+    consumer.assign(&assignment.topic, share)?;
+    let end: i64 = share.iter().map(|(_, end)| end).sum();
+    let (mut records, mut bytes, mut copies) = (0, 0, Vec::new());
+    while records < end {
+        records += consumer.consume(end - records, |value| {
+            copies.extend_from_slice(value);
+            Ok(())
+        })? as i64;
+        bytes += copies.len();
+        copies.clear();
+    }
+    fs::create_dir_all(&assignment.output).map_err(|error| error.to_string())?;
+    fs::write(assignment.output.join(worker.to_string()), format!("{records} {bytes}")).map_err(|error| error.to_string())
+}
+
 fn run() -> Outcome<()> {
     let assignment = Assignment::read()?;
     let library = Library::load(&assignment.librdkafka)?;
@@ -77,7 +98,8 @@ fn run() -> Outcome<()> {
     }
     thread::scope(|scope| {
         let (assignment, library) = (&assignment, &library);
-        let start = |(worker, share)| scope.spawn(move || work(assignment, library, share, worker));
+        let job = if assignment.only_fetch { fetch } else { work };
+        let start = |(worker, share)| scope.spawn(move || job(assignment, library, share, worker));
         let threads: Vec<_> = shares.iter().map(Vec::as_slice).enumerate().map(start).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("a panic aborts the process"))
     })
