@@ -8,6 +8,7 @@ from kafka2hive.config.build import build, dead_letters_of, location_of, locatio
 from kafka2hive.config.keys import DeadLetterOptions, ServiceMap
 from kafka2hive.config.rules.columns import check_record_parts
 from kafka2hive.config.rules.masks import check_masks
+from kafka2hive.config.rules.news import check_news
 from kafka2hive.config.rules.registry import check_registry, check_registry_is_used, check_schemas
 from kafka2hive.config.rules.service import check_service
 from kafka2hive.config.rules.table import check_table
@@ -57,6 +58,7 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
     sections = read_map(data, problems)
     if sections is not None:
         check_service(sections, problems)
+        check_news(sections, problems)
         if sections.registry:
             check_registry(sections.registry, problems)
         _check_tables(sections, problems)

@@ -33,7 +33,14 @@ from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.ledger.snapshot.withheld import with_withheld, without_released
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, AccountingMismatch, Position, TopicPartition
-from kafka2hive.model.snapshot import MOST_ORDERS, ComparedTable, EventBounds, RunningReplay, Snapshot
+from kafka2hive.model.snapshot import (
+    MOST_ORDERS,
+    ComparedTable,
+    EventBounds,
+    NewsProgress,
+    RunningReplay,
+    Snapshot,
+)
 
 _EMPTY_EPOCH: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
@@ -45,6 +52,10 @@ class BoundGoesBack(ValueError):
     """A draft would reopen closed or expired periods and accept their rows: a bug. The draft is never committed."""
 
 
+class NewsGoBack(ValueError):
+    """A draft would tell news again that a receiver has taken, or leave some out: a bug. The draft is never committed."""
+
+
 class OffsetsDoNotJoin(ValueError):
     """A draft would skip an offset or read it twice: a bug. The draft is never committed."""
 
@@ -52,7 +63,7 @@ class OffsetsDoNotJoin(ValueError):
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
     """Return the snapshot of the owned ledger's next epoch.
 
-    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit, NotMoved, NotExpired.
+    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit, NotMoved, NotExpired, NewsGoBack.
     """
     state = owned.state
     registered = change.registered & owned.pending_registrations
@@ -70,6 +81,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         compared=compared,
         orders=(state.orders + change.orders)[-MOST_ORDERS:],
         replaying=_still_running(state, change),
+        told=_news_progress(state, change),
         **{**_EMPTY_EPOCH, "registered": tuple(sorted(registered)), "lapsed": tuple(sorted(lapsed))},
     )
     withdrawn = change.withdrawn if isinstance(change, Repair) else ()
@@ -106,6 +118,17 @@ def _compared(state: Snapshot, change: Change) -> tuple[ComparedTable, ...]:
         created = each.created or ("" if known is None else known.created)
         compared[each.table] = replace(each, created=created)
     return tuple(compared[table] for table in sorted(compared))
+
+
+def _news_progress(state: Snapshot, change: Change) -> tuple[NewsProgress, ...]:
+    """Return how far the news are told after the change (N4). Raises NewsGoBack."""
+    if change.told is None:
+        return state.told
+    known = {each.receiver: each.through for each in state.told}
+    for each in change.told:
+        if not known.get(each.receiver, each.through) <= each.through <= state.epoch:
+            raise NewsGoBack(f"{state.table}: {each} does not fit to {known} and epoch {state.epoch}")
+    return tuple(sorted(change.told))
 
 
 def partitions_of(files: Iterable[DataFile]) -> frozenset[HivePartition]:

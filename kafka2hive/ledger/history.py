@@ -97,6 +97,29 @@ def _read(
             )
 
 
+def finals_after(
+    files: FileSystem, paths: LedgerPaths, directory: str, after: int, most: int
+) -> list[Snapshot]:
+    """Return the first `most` final snapshots of epochs above `after`, oldest first; the archive is listed only if it is needed.
+
+    Raises ServiceUnavailable if snapshots are archived during each of five reads; ManualActionRequired, StorageError.
+    """
+    for _ in range(_MOST_READS):
+        finals = _finals(files, [directory])
+        if after + 1 not in {epoch for epoch, _ in finals}:
+            finals += _finals(files, _archives(files, paths))
+        by_epoch = {epoch: file.path for epoch, file in finals if epoch > after and file.length}
+        try:
+            return [read_snapshot(files, by_epoch[epoch]) for epoch in sorted(by_epoch)[:most]]
+        except NotFound:
+            continue
+    raise ServiceUnavailable(
+        "ledger.moving",
+        f"snapshots of {directory} were archived during each of {_MOST_READS} reads",
+        "nothing: it is tried again",
+    )
+
+
 def find_files(
     files: FileSystem, paths: LedgerPaths, directory: str, is_named: Callable[[str], bool]
 ) -> Iterator[DataFile]:

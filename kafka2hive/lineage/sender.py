@@ -1,17 +1,15 @@
 """Sends OpenLineage events to a server from a separate thread, so that no epoch waits for the server."""
 
 import logging
-import ssl
 from collections import deque
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from urllib.parse import urlsplit
 
 import orjson
 
 from kafka2hive.config.keys import LineageOptions
 from kafka2hive.lineage.events import LineageEvent, LineageSource
 from kafka2hive.model.text import counted
+from kafka2hive.observe.post import HttpAddress, NoReply, Rejected, bearer
 from kafka2hive.storage.port import Background, Thread
 
 log = logging.getLogger(__name__)
@@ -19,18 +17,7 @@ log = logging.getLogger(__name__)
 ENDPOINT = "/api/v1/lineage"
 MOST_WAITING = 10_000
 """Events that wait for the server; one takes about 1 kB. If more come, the oldest are dropped."""
-REQUEST_SECONDS = 5.0
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
-_LATER = frozenset({408, 429, 500, 502, 503, 504})
-_MOST_SHOWN = 200
-
-
-class _NoAnswer(Exception):
-    """The server did not take the event now; a later try may succeed."""
-
-
-class _Rejected(Exception):
-    """The server does not want this event, so it would reject it again."""
 
 
 class LineageSender:
@@ -48,6 +35,7 @@ class LineageSender:
         count: Callable[[str, int], None],
     ) -> None:
         self._options = options
+        self._address = HttpAddress(options.url, options.ca_file, "lineage.ca_file", bearer(options.token))
         self._source = source
         self._background = background
         self._count = count
@@ -104,14 +92,14 @@ class LineageSender:
         wait = _FIRST_WAIT
         while True:
             try:
-                self._post(body)
-            except _Rejected as error:
+                self._address.post(body, "application/json", ENDPOINT)
+            except Rejected as error:
                 self._note_trouble(f"rejects events, which are dropped: {error}")
                 with self._condition:
                     self._is_sending = False
                     self._drop(1)
                 return True
-            except _NoAnswer as error:
+            except NoReply as error:
                 self._note_trouble(f"does not take events, which wait ({MOST_WAITING:,} at most): {error}")
                 with self._condition:
                     self._condition.wait_for(lambda: self._ending, wait)
@@ -136,48 +124,3 @@ class LineageSender:
         if events:
             self._dropped += events
             self._count("dropped", events)
-
-    def _post(self, body: bytes) -> None:
-        """Send one event. Raises _NoAnswer, _Rejected."""
-        headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": "kafka2hive"}
-        if self._options.token is not None:
-            headers["Authorization"] = f"Bearer {self._options.token}"
-        try:
-            connection = self._connection()
-            try:
-                connection.request("POST", f"{_path(self._options.url)}{ENDPOINT}", body, headers)
-                response = connection.getresponse()
-                text = response.read(_MOST_SHOWN).decode("utf-8", "replace")
-            finally:
-                connection.close()
-        except (
-            OSError,
-            HTTPException,
-        ) as error:  # includes ssl.SSLError, whose cause may be mended meanwhile
-            raise _NoAnswer(self._reason(error)) from error
-        if response.status in _LATER:
-            raise _NoAnswer(f"HTTP {response.status} {text}")
-        if not 200 <= response.status < 300:
-            raise _Rejected(f"HTTP {response.status} {text}")
-
-    def _connection(self) -> HTTPConnection:
-        parts = urlsplit(self._options.url)
-        host = parts.hostname or ""
-        if parts.scheme == "http":
-            return HTTPConnection(host, parts.port or 80, timeout=REQUEST_SECONDS)
-        try:
-            context = ssl.create_default_context(cafile=self._options.ca_file)
-        except OSError as error:  # includes ssl.SSLError
-            raise _NoAnswer(f"lineage.ca_file {self._options.ca_file} cannot be read: {error}") from error
-        return HTTPSConnection(host, parts.port or 443, timeout=REQUEST_SECONDS, context=context)
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            file = self._options.ca_file
-            trusted = f"lineage.ca_file {file}" if file is not None else "the system's authorities"
-            return f"its certificate is not trusted by {trusted}: {error.verify_message}"
-        return str(error) or type(error).__name__
-
-
-def _path(url: str) -> str:
-    return urlsplit(url).path.rstrip("/")

@@ -287,6 +287,14 @@ class Pause:
     epoch: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class NewsProgress:
+    """The `receiver` of that name in the map has taken all news of the epochs up to `through` (rule N4)."""
+
+    receiver: str
+    through: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The state of a table after epoch `epoch`. The newest snapshot is the whole state.
@@ -308,6 +316,7 @@ class Snapshot:
     - `early`: partitions at their early places. `units`: the units that this epoch compacted. `moved`: compacted partitions
       whose early files are still there. `retired`: compacted partitions whose early files are being deleted.
     - `dropped`: expired partitions that are being dropped from Hive, and whose files are then deleted.
+    - `told`: how far each receiver of news has taken them.
     - `closed_through`: the latest end of the periods of all partitions that ever moved, "" before the first move.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
@@ -355,6 +364,7 @@ class Snapshot:
     moved: tuple[MovedPartition, ...] = ()
     retired: tuple[RetiredPartition, ...] = ()
     dropped: tuple[DroppedPartition, ...] = ()
+    told: tuple[NewsProgress, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

@@ -29,6 +29,26 @@ class DeclaredMetric:
     meaning: str
 
 
+@dataclass(frozen=True, slots=True)
+class NewsMetrics:
+    """What becomes of news (`Watcher` of the outbox)."""
+
+    _told: Counter
+    _failures: Counter
+    _waiting: Gauge
+    _silent: Gauge
+
+    def note_taken(self, receiver: str) -> None:
+        self._told.labels(receiver).inc()
+
+    def note_failure(self, receiver: str, code: str) -> None:
+        self._failures.labels(receiver, code).inc()
+
+    def note_waiting(self, receiver: str, news: int, seconds: float) -> None:
+        self._waiting.labels(receiver).set(news)
+        self._silent.labels(receiver).set(seconds)
+
+
 class ServiceMetrics:
     """The metrics and the health of one service, in a separate registry. Any thread may report."""
 
@@ -253,6 +273,25 @@ class ServiceMetrics:
             "with [`lineage`](configuration.md#lineage): events that the server took (`sent`), and "
             "that were `dropped` because it rejected them or did not answer in time",
             "outcome",
+        )
+        self.news = NewsMetrics(
+            self._counter("news_told_total", "pieces of [news](news.md) that a receiver took", "receiver"),
+            self._counter(
+                "news_failures_total",
+                "tries after which a receiver had not taken a piece of [news](news.md), by the error's code",
+                "receiver",
+                "code",
+            ),
+            self._gauge(
+                "news_waiting",
+                "pieces of [news](news.md) that the run knows and the receiver has not taken",
+                "receiver",
+            ),
+            self._gauge(
+                "news_silent_seconds",
+                "for how long the receiver has taken no [news](news.md) although it was told some; 0: it takes them",
+                "receiver",
+            ),
         )
         self._epochs = self._counter("epochs_total", "epochs published")
         self._last = self._gauge(

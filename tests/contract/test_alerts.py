@@ -147,6 +147,10 @@ class _Looks:
         self.clock.seconds += 60
 
 
+def _news_wait(minutes: Minutes, metrics: ServiceMetrics) -> None:
+    minutes.pass_by(metrics, 2, lambda: metrics.news.note_waiting("airflow", 3, 900.0))
+
+
 FIRES: dict[str, Story] = {
     "FilesUnaccountedFor": _unaccounted,
     "RenamesRetried": _retried,
@@ -158,6 +162,7 @@ FIRES: dict[str, Story] = {
     "TablePaused": _paused,
     "TransactionHangs": _transaction_hangs,
     "HiveBehind": _hive_behind,
+    "NewsWait": _news_wait,
     "CertificatesUnwritten": _certificates_unwritten,
     "ColumnsNeverFilled": _never_filled,
     "RulesBroken": _breaks("count"),

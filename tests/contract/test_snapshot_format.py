@@ -22,6 +22,7 @@ from kafka2hive.model.snapshot import (
     EventBounds,
     ForgottenRegistration,
     MovedPartition,
+    NewsProgress,
     OpenPartition,
     Pause,
     RecordedOrder,
@@ -365,6 +366,15 @@ def test_format_10_has_partitions_that_wait_for_their_certificate() -> None:
     assert encode(WAITING) == frozen
 
 
+WITH_NEWS = replace(WAITING, told=(NewsProgress("airflow", 41), NewsProgress("catalogue", 17)))
+
+
+def test_format_11_has_how_far_receivers_have_taken_the_news() -> None:
+    frozen = (FROZEN / "format-11.snapshot").read_bytes()
+    assert decode(frozen) == WITH_NEWS
+    assert encode(WITH_NEWS) == frozen
+
+
 def test_an_older_program_reads_a_snapshot_that_says_when_hives_table_was_created() -> None:
     compared = (replace(FORMAT_1.compared[0], created="Sat Nov 21 08:10:00 UTC 2026"),)
     data = encode(replace(FORMAT_1, compared=compared))
@@ -387,7 +397,8 @@ def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
         (7, WITH_RETIREMENT),
         (8, WITH_EXPIRY),
         (9, AGAIN),
-        (FORMAT, WAITING),
+        (10, WAITING),
+        (FORMAT, WITH_NEWS),
     ],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:

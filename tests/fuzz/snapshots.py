@@ -18,6 +18,7 @@ from kafka2hive.model.snapshot import (
     AddedColumn,
     ComparedTable,
     ForgottenRegistration,
+    NewsProgress,
     Snapshot,
 )
 from tests.fuzz.finding import Finding
@@ -194,4 +195,5 @@ def any_snapshot(dice: random.Random) -> Snapshot:
             lambda: AddedColumn(name=word(), type=word(), schema=word(), added_at=word(), epoch=number())
         ),
         withheld=some(partition),
+        told=some(lambda: NewsProgress(word(), number())),
     )

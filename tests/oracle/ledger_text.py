@@ -36,6 +36,7 @@ _TAGS = (
     "moved",
     "retired",
     "dropped",
+    "told",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -360,6 +360,33 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 [_by_table("sum", "never_filled_columns")],
             ),
             Graph(
+                "News",
+                "Pieces of news that receivers took or did not take, in a minute, by receiver.",
+                "short",
+                [
+                    (
+                        f"sum by (receiver) (rate(kafka2hive_news_told_total{{{SERVICE}}}[5m])) * 60",
+                        "{{receiver}}",
+                    ),
+                    (
+                        f"sum by (receiver, code) (rate(kafka2hive_news_failures_total{{{SERVICE}}}[5m])) * 60",
+                        "{{receiver}}: {{code}}",
+                    ),
+                ],
+            ),
+            Graph(
+                "News that wait",
+                "Pieces of news that a receiver has not taken.",
+                "short",
+                [(f"max by (receiver) (kafka2hive_news_waiting{{{SERVICE}}})", "{{receiver}}")],
+            ),
+            Graph(
+                "Silent receivers",
+                "For how long a receiver has taken no news.",
+                "s",
+                [(f"max by (receiver) (kafka2hive_news_silent_seconds{{{SERVICE}}})", "{{receiver}}")],
+            ),
+            Graph(
                 "Compiled decoder",
                 "1: the service decodes with the compiled library; 0: in Python, slowly.",
                 "short",

@@ -28,6 +28,7 @@ from kafka2hive.config.keys.declaration import (
     marks,
 )
 from kafka2hive.config.keys.masks import MaskKeyFile, PartialMask
+from kafka2hive.config.keys.news import NewsReceiver
 from kafka2hive.config.keys.objective import Objective
 from kafka2hive.config.keys.service import (
     DeadLetterOptions,
@@ -65,6 +66,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "dead_letters": (DeadLetterOptions, None),
     "metrics": (Metrics, None),
     "lineage": (LineageOptions, None),
+    "news": (NewsReceiver, None),
     "table": (TableKeys, TableOptions),
     "column": (NamedColumnKeys, None),
     "partial": (PartialMask, None),

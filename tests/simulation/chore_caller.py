@@ -30,6 +30,7 @@ from kafka2hive.model.snapshot import ComparedTable, Snapshot
 from kafka2hive.service.hive.dropped import DropLookResult
 from kafka2hive.service.hive.places import LocationCorrection, LocationLook
 from kafka2hive.service.hive.registrar import LOOK_SECONDS, NoRegistrar, RegisteredInHive, Registrar
+from kafka2hive.service.news.outbox import Outbox
 from kafka2hive.service.run.chores import chores_of_a_run
 from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.tables.report import Reporter
@@ -49,6 +50,7 @@ from tests.simulation.places import (
     TABLE,
     WAREHOUSE,
 )
+from tests.simulation.receivers import NAMES, SimulatedReceiver
 from tests.simulation.service.driver import NoLock, SimulatedProcesses
 from tests.simulation.service.maps import rule_of
 from tests.simulation.snapshot_text import read_snapshot
@@ -112,6 +114,17 @@ class SlowMetastore(SimulatedMetastore):
         return super().location(partition)
 
 
+class CountedOutbox(Outbox):
+    """An outbox that counts how often a receiver is so far behind that a history is read for it, in small pieces."""
+
+    world: World
+    most_recent, most_read = 4, 3
+
+    def _read_history(self, *arguments: Any) -> bool:
+        self.world.count["snapshots of a history read for receivers"] += 1
+        return super()._read_history(*arguments)
+
+
 class WorldClock(SimulatedClock):
     """The clock of a process whose time is the world's. `now` stays constant, as in every SimulatedClock."""
 
@@ -165,6 +178,12 @@ class ChoreCaller(LedgerCaller):
             self.registrar = Registrar(self.metastore, lambda table: None, self.wiring.background, self.clock)
         self.chores = chores_of_a_run(self.wiring, self, self.registrar, Reporter(), once=once)
         self.orders: OrderSource = NoInbox()
+        names = NAMES if self.world.mailboxes is not None else ()
+        receivers = [SimulatedReceiver(self.world, name, self.files.hand_over) for name in names]
+        self.news = CountedOutbox(
+            receivers, self.files, self.wiring.background, self.clock, has_hive=has_hive
+        )
+        self.news.world = self.world
 
     @property
     def owned(self) -> Any:
@@ -244,6 +263,7 @@ class ChoreCaller(LedgerCaller):
             change = replace(change, compared=compared)
         if isinstance(change, Compaction):
             self._count_move(change)
+        change = replace(change, told=self.news.progress(table))
         before = self.owned.state
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
@@ -271,6 +291,7 @@ class ChoreCaller(LedgerCaller):
     def start(self) -> None:
         """Start the table as before, and hand on what the ledger says, as a run does."""
         self.chores.forget(self.table)
+        self.news.forget(self.table)
         last = self.table.last_state
         super().start()
         self._hand_on(last)
@@ -280,7 +301,19 @@ class ChoreCaller(LedgerCaller):
         if self.world.retains and self.world.below(NIGHTS) == 0:
             night_passes(self.world)
         self.do_chores(is_idle=self.world.below(4) == 0)
+        if self.world.mailboxes is not None:
+            self.tell(most=self.world.below(3))
         super().epoch()
+        if self.world.mailboxes is not None:
+            self.tell(most=self.world.below(6))
+
+    def tell(self, most: int) -> None:
+        """Do what the threads of the receivers may do until the next epoch: at most so many steps for each of them."""
+        self._apply_answers()
+        for name in NAMES:
+            for _ in range(most):
+                if not self.news.tell_next(name):
+                    break
 
     def do_chores(self, *, is_idle: bool) -> None:
         """Apply Hive's answers, then let the chores do their steps, as before each plan of a run."""
@@ -327,6 +360,7 @@ class ChoreCaller(LedgerCaller):
         known = () if before is None else (*before.unregistered, *before.withheld)
         self.registrar.enqueue(self.table.open_registrations, known)
         self.chores.watch(self.table)
+        self.news.watch(self.table)
 
     def _apply_answers(self) -> None:
         self.chores.release()
@@ -336,6 +370,7 @@ class ChoreCaller(LedgerCaller):
                     owned = self.table.owned
                     confirmed = partitions & self.table.open_registrations
                     self.table.state = replace(owned, registered=owned.registered | confirmed)
+                    self.news.watch(self.table)
                 case LocationCorrection(partitions):
                     self.world.count["locations that were put back"] += len(partitions)
                 case LocationLook() | DropLookResult():

@@ -15,6 +15,7 @@ from tests.simulation.code import Production
 from tests.simulation.compact_order_oracle import check_compactions, is_over
 from tests.simulation.compacting_caller import KEEP_SECONDS, ZONES, CompactingCaller
 from tests.simulation.metastore import Hive
+from tests.simulation.news_oracle import check_news, finish_news
 from tests.simulation.oracle import (
     check_accounts,
     check_certificates,
@@ -74,11 +75,13 @@ def judge(world: World, hive: Hive, code: Production) -> None:
             let_days_pass(world, driver)
     except Kafka2HiveError as error:
         raise Violation(f"the service cannot go on: {error}") from error
+    finish_news(world, driver)
     if driver.unregistered:
         raise Violation(f"Hive is up, yet pending registrations stay: {sorted(driver.unregistered)}")
     snapshots = history(world, LEDGER, world.rebuilt)
     check_pending(snapshots)
     check_withheld(world, snapshots)
+    check_news(world, snapshots)
     check_offsets(snapshots)
     check_accounts([each for each in snapshots if each.owner != REBUILT])
     check_places(world, snapshots)

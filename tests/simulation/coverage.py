@@ -241,6 +241,20 @@ COMPLETE = (
     "withheld partitions that were registered",
 )
 
+NEWS = (
+    "answers of receivers lost",
+    "news",
+    "news not taken",
+    "news told twice",
+    "news: compacted",
+    "news: complete",
+    "news: dropped",
+    "news: lost",
+    "news: reopened",
+    "news: replayed",
+    "snapshots of a history read for receivers",
+)
+
 COMPLETE_SERVICES = (
     "certificates withdrawn",
     "partitions complete",
@@ -253,6 +267,7 @@ CASES = {
     "compaction": COMPACTION,
     "retention": RETENTION,
     "complete": COMPLETE,
+    "news": NEWS,
     "complete-services": COMPLETE_SERVICES,
     "service": SERVICE,
     "damage": DAMAGE,

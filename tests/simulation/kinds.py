@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation import compaction, complete, replays, retention, schedule
+from tests.simulation import compaction, complete, news, replays, retention, schedule
 from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome
 from tests.simulation.service import damaged, orders
@@ -16,6 +16,7 @@ KINDS: dict[str, Play] = {
     "compaction": compaction.run_schedule,
     "retention": retention.run_schedule,
     "complete": complete.run_schedule,
+    "news": news.run_schedule,
     "service": service.run_schedule,
     "complete-services": complete.run_services,
     "damage": damaged.run_schedule,
@@ -25,6 +26,7 @@ KINDS: dict[str, Play] = {
 
 `compaction`: those of a table that is compacted. `retention`: those of a table whose partitions expire.
 `complete`: those of a compacted table whose partitions Hive gets when they are complete.
+`news`: those of a compacted table whose news go to receivers.
 `service`: whole processes of two services. `complete-services`: those, one table of which Hive gets when it is complete.
 `damage`: those, damaged and repaired. `orders`: whole processes that take orders of operators.
 """

@@ -25,6 +25,8 @@ RETIRE = LEDGER + "retire"
 RETENTION = LEDGER + "retention"
 EXPIRY = LEDGER + "snapshot.expiry"
 WITHHELD = LEDGER + "snapshot.withheld"
+NEWS = LEDGER + "news"
+OUTBOX = "kafka2hive.service.news.outbox"
 WITHHOLD = LEDGER + "withhold"
 REBUILT_WAITING = LEDGER + "repair.waiting"
 EPOCH = LEDGER + "epoch"
@@ -110,6 +112,10 @@ def _of_retention(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
 
 def _of_complete(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="complete")
+
+
+def _of_news(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="news")
 
 
 def _of_services_that_complete(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
@@ -2281,5 +2287,123 @@ MUTANTS = (
         "what has a certificate is registered after the next snapshot only",
         OWNED_LEDGER,
         ("frozenset(self.state.unregistered) | self.released", "frozenset(self.state.unregistered)"),
+    ),
+    _of_news(
+        "a certificate is told before it is in place",
+        OUTBOX,
+        ("news.epoch == self.ledger.state.epoch and news.partition", "news.epoch < 0 and news.partition"),
+    ),
+    _of_news(
+        "a certificate is told before Hive has its partition",
+        OUTBOX,
+        ("return news.partition.name not in self.pending", "return True"),
+    ),
+    _of_news(
+        "an epoch is told as soon as one of its news is",
+        OUTBOX,
+        (
+            "        place.done.add(news.id)\n",
+            "        place.done.add(news.id)\n        place.finish(news.epoch, 0.0)\n",
+        ),
+    ),
+    _of_news(
+        "a receiver begins with the next epoch after each start",
+        OUTBOX,
+        ("Place(next(known, since - 1))", "Place(since - 1)"),
+    ),
+    _of_news(
+        "no snapshot says how far receivers are",
+        DRAFT,
+        ("    return tuple(sorted(change.told))\n", "    return state.told\n"),
+    ),
+    _of_news(
+        "a snapshot of a command forgets the receivers",
+        DRAFT,
+        ("        return state.told\n    known", "        return ()\n    known"),
+    ),
+    _of_news(
+        "what is published counts as told",
+        OUTBOX,
+        (
+            "NewsProgress(name, receiver.places[table.name].through)",
+            "NewsProgress(name, self._tables[table.name].ledger.state.epoch)",
+        ),
+    ),
+    _of_news(
+        "news whose answer was lost count as taken",
+        OUTBOX,
+        (
+            "            self._note_failure(receiver, place, error)\n            return error.of_table\n",
+            "            self._note_failure(receiver, place, error)\n            place.done.add(news.id)\n"
+            "            return error.of_table\n",
+        ),
+    ),
+    _of_news(
+        "a history tells certificates that were never in place",
+        NEWS,
+        ("news_of(snapshot, snapshots[index + 1].reopened)", "news_of(snapshot)"),
+    ),
+    _of_news(
+        "a certificate that was never in place is told after the next epoch",
+        OUTBOX,
+        (
+            "unwritten = frozenset(state.reopened) - before.certified",
+            "unwritten = frozenset(state.reopened[:0])",
+        ),
+    ),
+    _of_news(
+        "the last snapshot of a piece of history is not told",
+        OUTBOX,
+        (
+            "place.history.append((snapshots[-1].epoch - 1, ()))",
+            "place.history.append((snapshots[-1].epoch, ()))",
+        ),
+    ),
+    _of_news(
+        "news that are not remembered are left out",
+        OUTBOX,
+        ("        if self.through < news.known_after:\n            return None\n", ""),
+    ),
+    _of_news(
+        "the newest epoch at a take-over is not told",
+        OUTBOX,
+        (
+            "        news._note(ledger.state.epoch, news_of(ledger.state))\n        return news\n",
+            "        return news\n",
+        ),
+    ),
+    _of_news(
+        "a dead receiver keeps the others waiting",
+        OUTBOX,
+        (
+            "                receiver.failure = Failure.after(receiver.failure, error, now)\n",
+            "                for each in self._receivers.values():\n"
+            "                    each.failure = Failure.after(receiver.failure, error, now)\n",
+        ),
+    ),
+    _of_news(
+        "a rebuilt ledger has forgotten its receivers",
+        REBUILD,
+        ("tuple(NewsProgress(name, epoch - 1) for name in sorted(lost.receivers))", "()"),
+    ),
+    _of_news(
+        "nobody is told that a ledger was rebuilt",
+        NEWS,
+        ("snapshot.owner == REBUILT and snapshot.previous == NO_SNAPSHOT", "snapshot.owner == NO_SNAPSHOT"),
+    ),
+    _of_news(
+        "a history ends where the archive begins",
+        HISTORY,
+        ("if after + 1 not in {epoch for epoch, _ in finals}:", "if not finals:"),
+    ),
+    _of_news(
+        "files that were dropped in earlier epochs are told again and again",
+        NEWS,
+        ("        if line.epoch == snapshot.epoch:\n", "        if line.epoch:\n"),
+    ),
+    _of_news(
+        "what is told is recorded only with other changes, although the table is idle",
+        OUTBOX,
+        ("self.told, self.told_at = epoch, min(self.told_at, now)", "self.told = epoch"),
     ),
 )

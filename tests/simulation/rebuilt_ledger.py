@@ -103,6 +103,7 @@ def _result(world: World, code: Production, files: SimulatedFileSystem) -> Rebui
             compacts=compacts,
             retired=retired,
             withheld=_uncertified(world, found),
+            receivers=_receivers(world),
         )
         try:
             result: RebuiltSnapshots = code.rebuild.rebuild(lost, found, lambda unproven: True, used)
@@ -118,6 +119,14 @@ def _result(world: World, code: Production, files: SimulatedFileSystem) -> Rebui
                     _take_away(world, file.path)
         else:
             return result
+
+
+def _receivers(world: World) -> tuple[str, ...]:
+    """Return the receivers of news in the map."""
+    if world.mailboxes is None:
+        return ()
+    world.mailboxes.had = frozenset(world.mailboxes.in_map)
+    return tuple(sorted(world.mailboxes.had))
 
 
 def _uncertified(world: World, found: list[LedgerFile]) -> frozenset[str]:

@@ -189,6 +189,7 @@ class SnapshotText:
     unregistered: tuple[HivePartition, ...]
     registered: tuple[HivePartition, ...]
     withheld: tuple[HivePartition, ...]
+    told: tuple[tuple[str, int], ...]
     lapsed: tuple[HivePartition, ...]
     forgotten: tuple[ToldForgotten, ...]
     added: tuple[ToldColumn, ...]
@@ -243,6 +244,7 @@ def read_snapshot(data: bytes) -> SnapshotText:
         unregistered=tuple(map(_partition, lines["unregistered"])),
         registered=tuple(map(_partition, lines["registered"])),
         withheld=tuple(map(_partition, lines["withheld"])),
+        told=tuple((line["receiver"], line["through"]) for line in lines["told"]),
         lapsed=tuple(map(_partition, lines["lapsed"])),
         forgotten=tuple(ToldForgotten(_partition(line), line["epoch"]) for line in lines["forgotten"]),
         added=tuple(ToldColumn(line["column"], line["type"], line["epoch"]) for line in lines["added"]),

@@ -20,6 +20,7 @@ SCHEDULES = {
     "compaction": 160,
     "retention": 100,
     "complete": 80,
+    "news": 40,
     "complete-services": 60,
     "service": 160,
     "damage": 80,

@@ -27,6 +27,7 @@ RELOADED = (
     "tests.simulation.order_caller",
     "tests.simulation.compacting_caller",
     "tests.simulation.lost_compacted",
+    "tests.simulation.receivers",
     "tests.simulation.replay_command",
     "tests.simulation.replaying_caller",
     "tests.simulation.retaining_caller",

@@ -33,7 +33,7 @@ def watch(world: World) -> None:
 
 def check_shown(world: World, partition: HivePartition) -> None:
     """Check that a partition that the newest snapshot withholds has a certificate, at the place that Hive gets (G2)."""
-    newest = _newest(world, partition.table)
+    newest = newest_snapshot(world, partition.table)
     if newest is None or partition.name not in {each.name for each in newest.withheld}:
         return
     world.count["withheld partitions that were registered"] += 1
@@ -41,7 +41,7 @@ def check_shown(world: World, partition: HivePartition) -> None:
         raise Violation(f"Hive gets {partition}, which has no certificate")
 
 
-def _newest(world: World, table: str) -> SnapshotText | None:
+def newest_snapshot(world: World, table: str) -> SnapshotText | None:
     """Return the newest snapshot of a table's ledger, None if the table has no ledger."""
     paths = [
         (parsed[0], path)

@@ -35,6 +35,8 @@ class WatchedNameNode(NameNode):
         super().__init__()
         self.count = count
         self.generations: list[str] = []
+        self.certified: set[tuple[str, int]] = set()
+        """The directories and epochs of the certificates that were ever in place."""
         self.committed: set[str] = set()
         self.newest: frozenset[str] = frozenset()
         self.ledger_was_lost = False
@@ -235,6 +237,7 @@ class WatchedNameNode(NameNode):
     def _certified(self, directory: str, ledger: str, epoch: int, text: bytes) -> None:
         """Check that a certificate appears after the files that it counts; it must name those that were given up."""
         self.count["certificates written"] += 1
+        self.certified.add((directory, epoch))
         late = [
             path
             for path in self.committed - self.promoted

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka2hive.model.files import HivePartition
 from kafka2hive.storage.port import StorageError
@@ -11,6 +11,9 @@ from tests.simulation.faults import NO_FAULTS, Rates
 from tests.simulation.namenode import FileNode
 from tests.simulation.operators import Orders
 from tests.simulation.watch import WatchedNameNode
+
+if TYPE_CHECKING:
+    from tests.simulation.receivers import Mailboxes
 
 BEGAN, STEP_SECONDS = 1_763_711_324.0, 10.0
 """The wall clock when a schedule begins, in Unix seconds, and how long a step takes."""
@@ -78,6 +81,8 @@ class World:
         """Whether the map of an epoch's data had `register: complete`, by generation and epoch."""
         self.told_first: set[tuple[int, int]] = set()
         """The epochs, by generation, whose completeness was asked with a map without `register: complete`."""
+        self.mailboxes: Mailboxes | None = None
+        """What the receivers of news got; None: the maps have none."""
         self.shows: Callable[[HivePartition], None] = lambda partition: None
         """Called before a process of ours adds a partition to Hive, or sets its location."""
 

@@ -22,6 +22,7 @@ ENVIRON = {
     "HIVE_PASSWORD": "h",
     "REGISTRY_PASSWORD": "r",
     "LINEAGE_TOKEN": "l",
+    "AIRFLOW_TOKEN": "n",
 }
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

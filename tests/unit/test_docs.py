@@ -23,7 +23,7 @@ OPERATIONS = (ROOT / "docs/operations.md").read_text()
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
 CODE = re.compile(r"(?P<family>[a-z_]+)\.[a-z_]+")
 # Calls besides the errors' own classes that take a code as their first argument.
-TAKE_A_CODE = {"TableFailure", "Problem", "stop_for", "__init__"}
+TAKE_A_CODE = {"NotTaken", "TableFailure", "Problem", "stop_for", "__init__"}
 # They look like codes of our families and are none.
 NO_CODES = {"kafka.log", "hive.log", "spark.master", "order.json", "doctor.json", "map.json", "metrics.txt"}
 

@@ -91,6 +91,9 @@ def map_values(service: ServiceMap) -> dict[str, object]:
     for section, key in SECRETS:
         if plain[section] and plain[section][key] is not None:
             plain[section][key] = REDACTED
+    for receiver in plain["news"]:
+        receiver["token"] = receiver["token"] and REDACTED
+        receiver["headers"] = {name: REDACTED for name, _ in receiver["headers"]}
     plain["secret_keys"] = sorted(service.secret_keys)
     result = _plain(plain)
     assert isinstance(result, dict)

@@ -14,6 +14,7 @@ from kafka2hive.config.keys.connections import (
 )
 from kafka2hive.config.keys.declaration import UNSET, Bounds, Duration, Key, Properties, Size
 from kafka2hive.config.keys.masks import LetterPayload, MaskKeyFile
+from kafka2hive.config.keys.news import NewsReceiver
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.keys.writer import LetterTimestamps
@@ -275,6 +276,14 @@ class ServiceKeys:
             example='{url: "http://lineage:5000"}',
         ),
     ] = None
+    news: Annotated[
+        tuple[NewsReceiver, ...],
+        Key(
+            "Receivers that are told of complete partitions and of what changes later, [more](#news).",
+            written="list of sections",
+            example="[{name: airflow, url: https://airflow:8443/news}]",
+        ),
+    ] = ()
     run_directory: Annotated[
         str,
         Key(
@@ -344,4 +353,5 @@ class ServiceMap(ServiceKeys):
         registry = () if self.registry is None else (self.registry.password, self.registry.token)
         hive = None if self.hive is None or self.hive.server is None else self.hive.server.password
         lineage = None if self.lineage is None else self.lineage.token
-        return tuple(v for v in (*values, hive, *registry, lineage) if v)
+        news = [secret for receiver in self.news for secret in receiver.secrets]
+        return tuple(v for v in (*values, hive, *registry, lineage, *news) if v)

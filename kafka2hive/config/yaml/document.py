@@ -200,7 +200,7 @@ class _NodeReader:
 
 def _may_show(path: Path) -> bool:
     """Return whether a message may show the value at this path: not if it could be a secret."""
-    return not _is_of_kafka(path) and path[:2] not in SECRETS | _PROPERTIES
+    return not _is_of_kafka(path) and path[:2] not in SECRETS | _PROPERTIES and not _is_of_receiver(path)
 
 
 def _is_of_kafka(path: Path) -> bool:
@@ -210,6 +210,11 @@ def _is_of_kafka(path: Path) -> bool:
 
 def _is_property_of_kafka(path: Path) -> bool:
     return len(path) == (2 if path[0] == "kafka" else 3) and _is_of_kafka(path)
+
+
+def _is_of_receiver(path: Path) -> bool:
+    """Return whether the value is a token or a header for a receiver of news."""
+    return path[:1] == ("news",) and path[2:3] in (("token",), ("headers",))
 
 
 def _place(node: Node) -> MapPosition:
@@ -330,13 +335,19 @@ def _names_file(path: Path, value: str) -> bool:
         path in _LOCAL_FILES
         or (_is_of_kafka(path) and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
         or (path[:1] == ("mask_keys",) and path[-1:] == ("file",))
+        or (path[:1] == ("news",) and path[2:] == ("ca_file",))
         or (path[-1:] == ("udfs",) and path[0] == "tables" and value.endswith(".py"))
     )
 
 
 def _may_be_file(path: Path) -> bool:
     """Return whether a value at this path may be `file:PATH`."""
-    return (_is_property_of_kafka(path) and path[-1] != _SHOWN) or path in SECRETS or _is_schema(path)
+    return (
+        (_is_property_of_kafka(path) and path[-1] != _SHOWN)
+        or path in SECRETS
+        or _is_of_receiver(path)
+        or _is_schema(path)
+    )
 
 
 def _is_schema(path: Path) -> bool:

@@ -24,6 +24,7 @@ from kafka2hive.config.keys.declaration import (
     marks,
 )
 from kafka2hive.config.keys.masks import MaskKeyFile
+from kafka2hive.config.keys.news import NewsReceiver
 from kafka2hive.config.keys.service import DeadLetterOptions, LineageOptions, MapKeys, SparkOptions
 from kafka2hive.config.keys.source import ChangeLogKeys
 from kafka2hive.config.keys.table import TableKeys, TableOptions
@@ -293,6 +294,7 @@ class MapSections:
     spark: SparkOptions | None
     dead_letters: DeadLetterOptions | None
     mask_keys: tuple[MaskKeyFile, ...] | None
+    news: tuple[NewsReceiver, ...] | None
     defaults: TableOptions | None
     tables: dict[int, TableKeys]
     keys: MapKeys | None
@@ -324,6 +326,7 @@ def read_map(data: object, problems: Problems) -> MapSections | None:
         spark=sections["spark"],
         dead_letters=sections["dead_letters"],
         mask_keys=sections["mask_keys"],
+        news=sections["news"],
         defaults=sections["defaults"],
         tables=shape.tables,
         keys=None if FAULTY in fields.values() else MapKeys(**fields),

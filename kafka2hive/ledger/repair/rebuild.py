@@ -28,7 +28,7 @@ from kafka2hive.model.offsets import (
 )
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import DataFileName
-from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot
+from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, NewsProgress, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +205,7 @@ class LostLedger:
     compacts: bool = False
     retired: Mapping[str, int] = field(default_factory=dict)
     withheld: frozenset[str] = frozenset()
+    receivers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +364,9 @@ def _snapshot(
         files=tuple(files),
         positions=tuple(Position(tp, starts[tp], ends[tp]) for tp in sorted(ends)),
         accounts=tuple(accounts),
+        told=before.told
+        if before
+        else tuple(NewsProgress(name, epoch - 1) for name in sorted(lost.receivers)),
         gaps=(
             *(before.gaps if before else ()),
             *(

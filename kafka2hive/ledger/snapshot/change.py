@@ -15,6 +15,7 @@ from kafka2hive.model.snapshot import (
     ComparedTable,
     EventBounds,
     ForgottenRegistration,
+    NewsProgress,
     Pause,
     RecordedOrder,
     ReplayedFile,
@@ -51,6 +52,7 @@ class _CommonParts:
     - `lapsed`: partitions whose registrations Hive has lost with their table; they become pending registrations again.
     - `completeness`: None leaves the tracking as in the state, and completes no partition.
     - `orders`: the operator's orders that this change carries out or refuses.
+    - `told`: how far the receivers of the map have taken the news; it replaces the state's. None: the map is not known.
     """
 
     registered: frozenset[HivePartition] = frozenset()
@@ -58,6 +60,7 @@ class _CommonParts:
     lapsed: frozenset[HivePartition] = frozenset()
     completeness: Completeness | NoTracking | None = None
     orders: tuple[RecordedOrder, ...] = ()
+    told: tuple[NewsProgress, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from kafka2hive.model.snapshot import (
     ComparedTable,
     EventBounds,
     ForgottenRegistration,
+    NewsProgress,
     OpenPartition,
     Pause,
     RecordedOrder,
@@ -385,6 +386,19 @@ REPLAYING = Line(
 The epoch that records the order as done or refused leaves the line out.""",
 )
 
+TOLD = Line(
+    "told",
+    NewsProgress,
+    Field("receiver"),
+    Field("through"),
+    attribute="told",
+    life=Life.STATE,
+    since=11,
+    doc="a receiver of [news](#news) has taken all news of the epochs up to `through`",
+    note="""One line for each receiver that the map names for the table; `through` is at most the epoch before this one, and never goes back.
+The line ends when the map does not name the receiver any more.""",
+)
+
 LINES = (
     FILE,
     HEADER,
@@ -413,6 +427,7 @@ LINES = (
     MOVED,
     RETIRED,
     DROPPED,
+    TOLD,
 )
 """All kinds of lines, in the order of the text. A snapshot has exactly one header; it may lack lines of any other kind."""
 

@@ -117,6 +117,7 @@ def rebuild_ledger(
             if name.ledger == ledger_tag(ledger_id)
         },
         withheld=_uncertified(rule, ledger_files, table_files.below, ledger_id),
+        receivers=tuple(receiver.name for receiver in wiring.map.news if receiver.wants(table)),
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id

@@ -13,6 +13,8 @@ from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.hive.table_looks import TableLooks
+from kafka2hive.service.news.http import HttpReceiver
+from kafka2hive.service.news.outbox import NoNews, Outbox
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
@@ -56,6 +58,7 @@ class RunParts:
     ownership: OwnershipCheck
     owned_tables: OwnedTables
     registrar: Registrar | NoRegistrar
+    news: Outbox | NoNews
     metrics: ServiceMetrics
     watcher: EpochWatcher
     columns: ColumnWatch
@@ -116,6 +119,7 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
     probes = _probes(wiring, view, clusters, metastore)
     if clusters is not None:
         clusters.silence = lambda name: probes[system_of_cluster(name)].silence
+    news = _news(wiring, metrics)
     return RunParts(
         kafka=view,
         ownership=ownership,
@@ -127,7 +131,9 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
             completion=CompletionTracker(wiring.ports.clock, service_map.hive is not None),
             _gate=hive_gate(wiring, catalogue),
             evolution=registry_evolution(wiring),
+            news=news,
         ),
+        news=news,
         registrar=NoRegistrar()
         if metastore is None
         else Registrar(
@@ -150,6 +156,20 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         outages=OutageWatch(metrics, wiring.ports.clock, dict(service_map.kafka_clusters)),
         probes=probes,
         decoder=decoder,
+    )
+
+
+def _news(wiring: Wiring, metrics: ServiceMetrics) -> Outbox | NoNews:
+    """Return the outbox of the map's receivers."""
+    if not wiring.map.news:
+        return NoNews()
+    return Outbox(
+        [HttpReceiver(options) for options in wiring.map.news],
+        wiring.ports.files,
+        wiring.background,
+        wiring.ports.clock,
+        has_hive=wiring.map.hive is not None,
+        watcher=metrics.news,
     )
 
 

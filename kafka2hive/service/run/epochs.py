@@ -237,6 +237,11 @@ class EpochLoop:
             self._steps.record_registrations(serving, ending=True)
             self.chores.end()
 
+    def record_news(self) -> None:
+        """At the end of a run, commit a snapshot for each table whose receivers have taken news since its last one."""
+        with self._lock:
+            self._steps.record_news([t for t in self._owned_tables.serving() if t.aside is None])
+
     def start_tables(self, *, with_sql: bool = False) -> None:
         """Start the tables before the first plan.
 

@@ -32,6 +32,7 @@ from kafka2hive.service.hive.lapsed import created_again, lapsed_partitions
 from kafka2hive.service.hive.registrar import RefusedByHive
 from kafka2hive.service.hive.schemas import Schemas
 from kafka2hive.service.hive.table_looks import TableGone
+from kafka2hive.service.news.outbox import NoNews, Outbox
 from kafka2hive.service.orders.answers import change_for
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
@@ -63,6 +64,7 @@ class OwnedTables:
     - `completion` decides which partitions are complete.
     - `_gate` decides whether Hive's table matches the map.
     - `evolution` decides which columns a table needs.
+    - `news` knows what the receivers were told; it is handed what each table's ledger says.
     - `check_select` raises TableError if Spark cannot make a table's rows. It must be set before the first take-over.
     """
 
@@ -73,6 +75,7 @@ class OwnedTables:
     completion: CompletionTracker
     _gate: Gate = Gate()  # noqa: RUF009  this class is stateless
     evolution: Evolution = Evolution()  # noqa: RUF009  this class is stateless
+    news: Outbox | NoNews = NoNews()  # noqa: RUF009  this class is stateless
     check_select: Callable[[TableSettings], None] = field(default=_no_select, init=False)
     tables: dict[str, Table] = field(default_factory=dict, init=False)
     conflicts: tuple[RouteConflict, ...] = field(default=(), init=False)
@@ -250,6 +253,8 @@ class OwnedTables:
         if confirmed := partitions & table.open_registrations:
             table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
         self._drop_refusals(table, partitions, confirmed)
+        if confirmed:
+            self.news.watch(table)
 
     def note_registered_elsewhere(self, partitions: frozenset[HivePartition]) -> None:
         """Forget refusals of confirmed partitions whose Hive tables are not tables of this run."""
@@ -281,12 +286,19 @@ class OwnedTables:
         read_through = self.completion.read_through_after(table, change)
         compared = self._gate.agreed(table)
         lapsed = self._lapsed(table, compared)
-        change = replace(change, compared=compared, lapsed=lapsed, completeness=completeness)
+        change = replace(
+            change,
+            compared=compared,
+            lapsed=lapsed,
+            completeness=completeness,
+            told=self.news.progress(table),
+        )
         published = self._commit(table, owned, change)
         self._log_end(table)
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures, table.is_on_trial = 0, False
         self.completion.note_commit(table, read_through)
+        self.news.watch(table)
         return TablePublication(table.name, published.moves, table.owned.state, table.open_registrations)
 
     def _lapsed(self, table: Table, compared: tuple[ComparedTable, ...]) -> frozenset[HivePartition]:
@@ -353,6 +365,7 @@ class OwnedTables:
         refusals = {**self._refusals_elsewhere, **table.hive.refusals}
         now = self._wiring.ports.clock.now()
         change = change_for(order, owned.ledger, now, owned.registered, refusals=refusals, result=result)
+        change = replace(change, told=self.news.progress(table))
         published = self._commit(table, owned, change)
         table.ownership = replace(owned, ledger=published.owned, registered=frozenset())
         self.completion.note_certificates(table)
@@ -362,11 +375,13 @@ class OwnedTables:
         given_up = frozenset(registration.partition for registration in forgotten)
         self._given_up |= given_up
         self._drop_refusals(table, given_up, frozenset())
+        self.news.watch(table)
         return given_up
 
     def forget(self, table: Table) -> None:
         """Drop a table's ledger from memory; its next start reads it again (rule R0)."""
         table.forget()
+        self.news.forget(table)
 
     def certify_again(self, table: Table) -> bool:
         """Repeat R10 if certificates of the newest snapshot are missing. An idle table may not have a next snapshot for long.
@@ -378,6 +393,7 @@ class OwnedTables:
             return False
         table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
         self.completion.note_certificates(table)
+        self.news.watch(table)
         return True
 
     def clean_up(self, table: Table) -> None:
@@ -469,6 +485,7 @@ class OwnedTables:
             started = self._start_new_ledger(request)
         table.ownership = Owned(started.owned, settings)
         self.completion.note_take_over(table)
+        self.news.watch(table)
         table.record_sizes.learn(started.owned.state.accounts)
         if started.owned.state.topics - {*table.topics, *table.in_map.missing}:
             self._routes_due_at = -math.inf  # another run may have decided which topics the table reads

@@ -123,12 +123,13 @@ class Run:
         )
         parts.liveness.most_tasks = lambda: loop.most_tasks
         parts.liveness.look = lambda: self._look(loop)
-        parts.liveness.service_warnings = lambda: tuple(parts.outages.texts.values())
+        parts.liveness.service_warnings = lambda: (*parts.outages.texts.values(), *parts.news.warnings())
         loop.silences = self._silences
         selects = _selects(spark, service_map)
         if selects is not None:
             parts.owned_tables.check_select = selects.check
         parts.registrar.start()
+        parts.news.start()
         with parts.liveness.heartbeats(loop.stuck_seconds, parts.owned_tables.tables.values()):
             # with --takeover, only live owners that this first start meets are fenced
             loop.start_tables(with_sql=self._request.take_over)
@@ -212,6 +213,7 @@ class Run:
             probe.keep_asking()
         tables = list(parts.owned_tables.tables.values())
         parts.watcher.objectives(tables)
+        parts.news.report()
         parts.outages(systems_away(loop.no_plan, parts.registrar.no_answer, tables, self._silences()))
 
     def _silences(self) -> dict[str, str | None]:
@@ -237,6 +239,7 @@ class Run:
         unregistered = self._settle_with_hive()
         if ended.error is None:
             loop.record_registrations()
+        self._settle_news(loop, ended)
         if parts.follower is not None:
             parts.follower.end(HEARTBEAT_SECONDS, ended.error)
         for listener in parts.listeners:
@@ -250,6 +253,15 @@ class Run:
         errors = [error for _, error in set_aside]
         code = exit_code(ended.error, self._signals.number, errors, unregistered)
         return RunResult(code, ended.error, set_aside, unregistered)
+
+    def _settle_news(self, loop: EpochLoop, ended: "QueryEnd") -> None:
+        """Let the receivers take what they were not told yet; a receiver that does not answer gets it from the next run."""
+        news = self._parts.news
+        if ended.error is None:
+            if not news.settle(SETTLE_SECONDS if self._request.once else HEARTBEAT_SECONDS):
+                log.warning("not every receiver has taken all news: the next run tells them")
+            loop.record_news()
+        news.end(HEARTBEAT_SECONDS)
 
     def _settle_with_hive(self) -> ServiceUnavailable | None:
         """Wait until pending partitions are registered in Hive; with `once`, return an error for those that are not."""

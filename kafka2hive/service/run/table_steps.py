@@ -213,16 +213,26 @@ class TableSteps:
         self.map_tables(waiting, lambda table: self._record(table, is_new=False))
 
     def record_registrations(self, tables: Iterable[Table], ending: bool = False) -> None:
-        """Commit a snapshot without files for each table with new registrations, comparisons with Hive or complete partitions.
+        """Commit a snapshot without files for each table with new registrations, comparisons with Hive, complete partitions
+        or told news.
 
         Certificates that could not be written are tried again whenever the completion policy is asked.
         """
 
         def record(table: Table) -> None:
+            news = self._owned_tables.news
             is_new = bool(table.owned.registered) or self._owned_tables.newly_compared(table)
+            is_new = is_new or news.is_unrecorded(table, ending=ending)
             self._record(table, is_new=is_new, ending=ending)
 
         self.map_tables(tables, record)
+
+    def record_news(self, tables: Iterable[Table]) -> None:
+        """Commit a snapshot for each table whose news were told since its newest one; nothing else is decided."""
+        news = self._owned_tables.news
+        unrecorded = [table for table in tables if news.is_unrecorded(table, ending=True)]
+        update = RegistrationUpdate()
+        self.map_tables(unrecorded, lambda table: self._owned_tables.publish(table, update))
 
     def _record(self, table: Table, *, is_new: bool, ending: bool = False) -> None:
         """Commit a snapshot if `is_new`, or if a partition became complete."""

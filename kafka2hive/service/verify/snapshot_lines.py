@@ -66,6 +66,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _bounds(before, after)
             yield from audit_places(before, after)
             yield from _dropped(before, after)
+            yield from _news_progress(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
@@ -461,3 +462,15 @@ def _dropped(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     filled = {file.hive_partition.name for file in after.files}
     for _, path in sorted({home.name for home in lines} & filled):
         yield of_epoch(after, _DROPPED, f"it has files for {path}, which was dropped")
+
+
+def _news_progress(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit that no receiver of news goes back, and that none is told of an epoch that was not final."""
+    known = {each.receiver: each.through for each in before.told}
+    for each in after.told:
+        if not known.get(each.receiver, each.through) <= each.through <= before.epoch:
+            yield of_epoch(
+                after,
+                "verify.told",
+                f"receiver {each.receiver} of news is at epoch {each.through}, after {known.get(each.receiver)}",
+            )
