@@ -317,6 +317,7 @@ def _eventful(minutes: Minutes) -> ServiceMetrics:
         exporter.observe_refused_topics(1)
         exporter.observe_goal(TABLE, 120.0, 0.99)
         exporter.observe_objective(TABLE, 60.0, is_met=True)
+        exporter.news.note_waiting("airflow", 1, 5.0)
 
     minutes.pass_by(exporter, 10, everything)
     return exporter
