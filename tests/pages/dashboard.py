@@ -365,11 +365,11 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 "short",
                 [
                     (
-                        f"sum by (receiver) (rate(kafka2hive_news_told_total{{{SERVICE}}}[5m])) * 60",
+                        f"sum by (receiver) (rate(kafka2hive_news_told_total{{{SERVICE}}}[$__rate_interval])) * 60",
                         "{{receiver}}",
                     ),
                     (
-                        f"sum by (receiver, code) (rate(kafka2hive_news_failures_total{{{SERVICE}}}[5m])) * 60",
+                        f"sum by (receiver, code) (rate(kafka2hive_news_failures_total{{{SERVICE}}}[$__rate_interval])) * 60",
                         "{{receiver}}: {{code}}",
                     ),
                 ],
