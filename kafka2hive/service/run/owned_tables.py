@@ -286,13 +286,8 @@ class OwnedTables:
         read_through = self.completion.read_through_after(table, change)
         compared = self._gate.agreed(table)
         lapsed = self._lapsed(table, compared)
-        change = replace(
-            change,
-            compared=compared,
-            lapsed=lapsed,
-            completeness=completeness,
-            told=self.news.progress(table),
-        )
+        change = replace(change, compared=compared, lapsed=lapsed, completeness=completeness)
+        change = replace(change, told=self.news.progress(table))
         published = self._commit(table, owned, change)
         self._log_end(table)
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
