@@ -44,6 +44,24 @@ def admin_client(options: KafkaOptions, client_log: ClientLog) -> Any:
         raise refused_properties(options.properties, error) from error
 
 
+def producer_client(options: KafkaOptions, delivery_seconds: float, client_log: ClientLog) -> Any:
+    """Return a confluent_kafka Producer whose messages all in-sync replicas must have, each once. Raises ConfigError."""
+    from confluent_kafka import KafkaException, Producer
+
+    properties = {key: value for key, value in options.properties if not _CONSUMER_ONLY.match(key)}
+    safe = {"acks": "all", "enable.idempotence": "true", "linger.ms": "0"}
+    limit = {
+        "message.timeout.ms": str(int(delivery_seconds * 1000)),
+        "topic.metadata.propagation.max.ms": str(
+            int(delivery_seconds * 500)
+        ),  # otherwise a missing topic is no answer
+    }
+    try:
+        return Producer({**_CONNECT, **properties, **safe, **limit}, logger=client_log.logger)
+    except KafkaException as error:
+        raise refused_properties(options.properties, error) from error
+
+
 def _make_each_topic_id_once() -> None:
     """Let confluent_kafka use one Uuid object for all its answers about a topic.
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafka2hive.hive.port import Hive, Tables
     from kafka2hive.hive.session_tables import Session
     from kafka2hive.kafka.clusters import Clusters
+    from kafka2hive.kafka.producer import TopicProducer
     from kafka2hive.registry.port import Registry
     from kafka2hive.service.ownership import OwnershipCheck
 
@@ -107,6 +108,12 @@ class Wiring:
             {name: options.group for name, options in clusters.items()},
             [topic for rule in self.map.tables for topic in rule.topics],
         )
+
+    def producer(self) -> "TopicProducer":
+        """Return a writer of messages into topics of the map's Kafka cluster."""
+        from kafka2hive.kafka.producer import TopicProducer
+
+        return TopicProducer(self.map.kafka)
 
     def inspectable_files(self, patience_seconds: float = math.inf) -> InspectableFileSystem:
         """Return the map's file systems with the questions of `doctor`, over connections of their own; see HdfsFileSystem."""

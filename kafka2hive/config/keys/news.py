@@ -19,7 +19,13 @@ class NewsReceiver:
             expected="expected letters, digits, _ and -, at most 64, beginning with a letter or digit",
         ),
     ]
-    url: Annotated[Text, Key("`http(s)://host:port[/path]`, to which CloudEvents are posted.")]
+    url: Annotated[
+        Text | None, Key("`http(s)://host:port[/path]`, to which CloudEvents are posted. Excludes `topic`.")
+    ] = None
+    topic: Annotated[
+        Text | None,
+        Key("A topic of the map's Kafka cluster, into which CloudEvents are written. Excludes `url`."),
+    ] = None
     token: Annotated[str | None, Key("Bearer token; best as `${NAME}` or `file:/path`.")] = field(
         default=None, repr=False
     )

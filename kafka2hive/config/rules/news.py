@@ -10,6 +10,7 @@ from kafka2hive.config.yaml.shape import MapSections
 _TOKEN = re.compile(r"[!-~]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[ -~\t]*")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _OWN_HEADERS = frozenset({"content-type", "content-length", "connection", "host", "transfer-encoding"})
 
 
@@ -29,6 +30,12 @@ def check_news(sections: MapSections, problems: Problems) -> None:
 
 
 def _check_address(receiver: NewsReceiver, path: Path, problems: Problems) -> None:
+    if (receiver.url is None) == (receiver.topic is None):
+        problems.add(path, "needs either url or topic")
+    if receiver.topic is not None:
+        _check_topic(receiver, receiver.topic, path, problems)
+    if receiver.url is None:
+        return
     if not _is_address(receiver.url):
         near = f"http://{receiver.url}" if "://" not in receiver.url else ""
         problems.add(
@@ -40,6 +47,15 @@ def _check_address(receiver: NewsReceiver, path: Path, problems: Problems) -> No
         problems.add((*path, "ca_file"), "is used only with https://")
     if receiver.token is not None and not _TOKEN.fullmatch(receiver.token):
         problems.add((*path, "token"), "a token must be one word of ASCII characters")
+
+
+def _check_topic(receiver: NewsReceiver, topic: str, path: Path, problems: Problems) -> None:
+    if not _TOPIC.fullmatch(topic):
+        problems.add((*path, "topic"), "expected letters, digits, ., _ and -, at most 249")
+    if receiver.url is None:
+        for key in ("token", "headers", "ca_file"):
+            if getattr(receiver, key):
+                problems.add((*path, key), "is used only with url: a topic uses the map's kafka section")
 
 
 def _is_address(url: str) -> bool:

@@ -10,11 +10,11 @@ from kafka2hive.service.news.outbox import NotTaken
 class HttpReceiver:
     """Posts news to the receiver's address."""
 
-    def __init__(self, options: NewsReceiver) -> None:
+    def __init__(self, options: NewsReceiver, url: str) -> None:
         self.name, self.since = options.name, options.since
         self.wants = options.wants
         headers = bearer(options.token) | dict(options.headers)
-        self._address = HttpAddress(options.url, options.ca_file, "ca_file", headers)
+        self._address = HttpAddress(url, options.ca_file, "ca_file", headers)
 
     def tell(self, news: News) -> None:
         """Post one event. Raises NotTaken."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from kafka2hive.config.keys import NewsReceiver
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
 from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.clusters import Clusters
@@ -14,7 +15,8 @@ from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
 from kafka2hive.service.hive.schemas import Catalogue
 from kafka2hive.service.hive.table_looks import TableLooks
 from kafka2hive.service.news.http import HttpReceiver
-from kafka2hive.service.news.outbox import NoNews, Outbox
+from kafka2hive.service.news.outbox import NoNews, Outbox, Receiver
+from kafka2hive.service.news.topic import TopicReceiver
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
@@ -164,13 +166,20 @@ def _news(wiring: Wiring, metrics: ServiceMetrics) -> Outbox | NoNews:
     if not wiring.map.news:
         return NoNews()
     return Outbox(
-        [HttpReceiver(options) for options in wiring.map.news],
+        [_receiver(wiring, options) for options in wiring.map.news],
         wiring.ports.files,
         wiring.background,
         wiring.ports.clock,
         has_hive=wiring.map.hive is not None,
         watcher=metrics.news,
     )
+
+
+def _receiver(wiring: Wiring, options: NewsReceiver) -> Receiver:
+    if options.url is not None:
+        return HttpReceiver(options, options.url)
+    assert options.topic is not None
+    return TopicReceiver(options, options.topic, wiring.producer())
 
 
 def _earlier_attainments(wiring: Wiring) -> dict[str, Attainment]:
