@@ -12,12 +12,14 @@ from pyhive import hive
 from thrift.transport.TTransport import TTransportException
 
 from tests.services.hadoop_files import write_site
-from tests.services.jars import HIVE, IS_OLD_HIVE
+from tests.services.jars import HIVE, IS_OLD_HIVE, jars
 from tests.services.jvm import java_command
 from tests.services.ports import accepts
 from tests.services.service import Service
 from tests.services.service_process import ServiceFailed, ServiceProcess
 
+INSTANCES = "hive-instances"
+"""The jars that several instances need."""
 _ATTEMPTS = 30
 _MORE_QUERIES = 3
 _LOGGING = """status = ERROR
@@ -147,9 +149,14 @@ class HiveServer(Service):
                 f"-Dderby.stream.error.file={data}/derby.log",
                 f"-Djava.io.tmpdir={data}/tmp",
                 f"-Dlog4j2.configurationFile={self.folder}/conf/log4j2.properties",
+                beside=self._more_classes(),
             ),
             *self._main(),
         ]
+
+    def _more_classes(self) -> list[str]:
+        """Return entries for the class path."""
+        return []
 
     def _main(self) -> list[str]:
         """The main class and its arguments."""
@@ -223,6 +230,36 @@ class HiveServer(Service):
         )
 
 
+class DatabaseServer(Service):
+    """A database (Derby) that several metastores share; `properties` are theirs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.service = ServiceProcess("derby", [], folder)
+        super().__init__(folder, [self.service], ports=1)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What a metastore needs to use it. Its client knows no savepoints, which direct SQL uses."""
+        return {
+            "javax.jdo.option.ConnectionURL": f"jdbc:derby://127.0.0.1:{self._ports[0]}/metastore;create=true",
+            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.ClientDriver",
+            "javax.jdo.option.ConnectionUserName": "hive",
+            "javax.jdo.option.ConnectionPassword": "hive",
+            "hive.metastore.try.direct.sql": "false",
+        }
+
+    def _configure(self) -> None:
+        self.service.command = [
+            *java_command(HIVE, 256, f"-Dderby.system.home={self.folder}", beside=[jars(INSTANCES)]),
+            *("org.apache.derby.drda.NetworkServerControl", "start", "-noSecurityManager"),
+            *("-h", "127.0.0.1", "-p", str(self._ports[0])),
+        ]
+
+    def _launch(self) -> None:
+        self.service.start()
+        self.service.wait_until(lambda: accepts(self._ports[0]))
+
+
 class MetastoreServer(HiveServer):
     """A metastore service alone, without HiveServer2: a test may stop, kill and suspend it."""
 
@@ -237,3 +274,13 @@ class MetastoreServer(HiveServer):
 
     def _main(self) -> list[str]:
         return ["org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.metastore_port)]
+
+
+class MetastoreInstance(MetastoreServer):
+    """A metastore service over a database that it shares with others, a DatabaseServer."""
+
+    def __init__(self, folder: Path, site_properties: Mapping[str, str], database: DatabaseServer) -> None:
+        super().__init__(folder, site_properties, database.properties)
+
+    def _more_classes(self) -> list[str]:
+        return [jars(INSTANCES)]

@@ -6,6 +6,7 @@ that an archive does not fit (another Java, another class path) ignores it, sile
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.services.jars import CACHE, jars, java
@@ -16,8 +17,8 @@ OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
-def java_command(name: str, heap_mb: int, *options: str) -> list[str]:
-    """The JVM with the jars of `name` and the working directory's `conf` as class path; the main class is to follow.
+def java_command(name: str, heap_mb: int, *options: str, beside: Sequence[str] = ()) -> list[str]:
+    """The JVM with the jars of `name`, more class path and the working directory's `conf`; the main class is to follow.
 
     The jars come first: classes are shared only from what precedes every folder of a class path.
     """
@@ -32,7 +33,7 @@ def java_command(name: str, heap_mb: int, *options: str) -> list[str]:
         *([f"-XX:SharedArchiveFile={shared}", *QUIET] if shared.exists() else []),
         *options,
         "-cp",
-        ":".join((jars(name), *map(str, own_jars(name)), "conf")),
+        ":".join((jars(name), *map(str, own_jars(name)), *beside, "conf")),
     ]
 
 
