@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from kazoo.client import KazooClient
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.session import HiveSession, log_in
 from kafka2hive.model.metastore import MetastoreUnavailable
-from tests.services.hive_server import HiveServer
+from tests.harness.waiting import wait_until
+from tests.services.hive_server import INSTANCES, HiveServer
+from tests.services.jars import jars
 from tests.services.ports import free_ports
 from tests.services.zookeeper import ZooKeeper
 
@@ -94,3 +97,45 @@ def test_a_zookeeper_that_is_away_is_told_and_one_of_several_suffices(
         namespace=unique,
     )
     log_in(both)
+
+
+class RegisteredHive(HiveServer):
+    """A HiveServer2 that registers itself in ZooKeeper."""
+
+    def _more_classes(self) -> list[str]:
+        return [jars(INSTANCES)]
+
+
+def test_a_hiveserver2_that_registers_itself_is_found_until_it_ends(
+    zookeeper: ZooKeeper, tmp_path: Path, unique: str
+) -> None:
+    properties = {
+        "hive.server2.support.dynamic.service.discovery": "true",
+        "hive.zookeeper.quorum": zookeeper.address,
+        "hive.server2.zookeeper.namespace": unique,
+    }
+    asked = options(zookeeper, unique)
+    with RegisteredHive(tmp_path / "hive", {"fs.defaultFS": f"file://{tmp_path}"}, properties) as server:
+        wait_until(lambda: entries(zookeeper, unique), "registered", 120)
+        with closing(HiveSession(asked)) as session:
+            assert session.run("select 1") == [(1,)]
+            assert session.address.partition(":")[2] == str(server.port)
+        server.stop()
+        with pytest.raises(MetastoreUnavailable, match=f"no HiveServer2 is registered in /{unique}"):
+            log_in(asked)
+        server.start()
+        wait_until(lambda: entries(zookeeper, unique), "registered again", 120)
+        server.kill()  # ZooKeeper keeps its entry until the session times out
+        with pytest.raises(MetastoreUnavailable, match=str(server.port)):
+            log_in(asked)
+
+
+def entries(zookeeper: ZooKeeper, namespace: str) -> list[str]:
+    """What is registered in a namespace."""
+    client = KazooClient(zookeeper.address, timeout=10)
+    client.start(30)
+    try:
+        return list(client.get_children(f"/{namespace}")) if client.exists(f"/{namespace}") else []
+    finally:
+        client.stop()
+        client.close()

@@ -1,5 +1,6 @@
 """Logins at a real metastore service that wants Kerberos, and speaks TLS."""
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tests.services.hive_server import MetastoreServer
 from tests.services.secure.kdc import Kdc
 
 PASSWORD = "changeit"
+SKEW = 10  # seconds by which clocks may differ in the realm of the tests: a ticket lives longer by as much
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +92,14 @@ def test_a_login_that_cannot_work_is_told_with_what_to_correct(
     stranger = authority(tmp_path, "stranger").file
     by_address = (("127.0.0.1", options.hosts[0][1]),)
     empty = KerberosOptions(kdc.principal("etl"), cache=f"FILE:{tmp_path}/none")
+    expired = KerberosOptions(kdc.principal("short"), cache=f"FILE:{tmp_path}/expired")
+    kdc.ticket_cache("short", tmp_path / "expired", "-l", "1s")
+    time.sleep(1 + SKEW + 1)
     for wrong, words in (
         (replace(options, ca_file=stranger), "does not trust the certificate"),
         (replace(options, hosts=by_address), "hive.metastore must name the host as the certificate does"),
         (replace(options, kerberos=empty), "Kerberos login failed"),
+        (replace(options, kerberos=expired), "Ticket expired"),
     ):
         told = refusal(wrong)
         assert isinstance(told, HiveLoginRefused) and words in str(told), told
