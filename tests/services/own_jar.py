@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.services.jars import CACHE, jars, java
@@ -27,13 +28,18 @@ def own_jars(name: str) -> list[Path]:
     jar = CACHE / "own-jars" / f"{name}-{text:08x}.jar"
     if not jar.exists():
         jar.parent.mkdir(parents=True, exist_ok=True)
-        path = ":".join(map(str, Path(jars(name)).parent.glob("*.jar")))
-        compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", path]
         with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
-            subprocess.run([*compiler, "-d", folder, *map(str, sources)], check=True)
+            compile_java(name, sources, Path(folder))
             partial = Path(folder, "own.jar")
             with zipfile.ZipFile(partial, "w") as written:
                 for file in sorted(Path(folder).rglob("*.class")):
                     written.write(file, file.relative_to(folder))
             partial.replace(jar)
     return [jar]
+
+
+def compile_java(name: str, sources: Sequence[Path], folder: Path) -> None:
+    """Write the classes of these sources, which use the jars of `name`, into a folder."""
+    path = ":".join(map(str, Path(jars(name)).parent.glob("*.jar")))
+    compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", path]
+    subprocess.run([*compiler, "-d", str(folder), *map(str, sources)], check=True)
