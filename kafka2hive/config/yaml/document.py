@@ -209,7 +209,7 @@ def _is_of_kafka(path: Path) -> bool:
 
 
 def _is_property_of_kafka(path: Path) -> bool:
-    return len(path) == (2 if path[0] == "kafka" else 3) and _is_of_kafka(path)
+    return _is_of_kafka(path) and len(path) == (2 if path[0] == "kafka" else 3)
 
 
 def _is_of_receiver(path: Path) -> bool:
