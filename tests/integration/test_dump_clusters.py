@@ -8,7 +8,7 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
-from tests.harness.program import command, run_once
+from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import raw_table, write_map
 from tests.services.kafka_broker import KafkaBroker
 
@@ -84,7 +84,43 @@ def test_two_clusters_with_one_topic_name_are_dumped_apart_and_one_may_be_away(
     assert command("verify --deep", config).code == 0
 
     change(config, 0, kafka="east")
+    assert "kafka.cluster_changed" in command("status", config).out
     stopped = run_once(config, patient=False)
     assert stopped.code == 76, stopped.log
     assert "kafka.cluster_changed" in stopped.log
     assert len(rows(tmp_path, "west")) == 6
+
+
+def test_a_live_run_goes_on_with_one_cluster_while_the_other_is_away(
+    tmp_path: Path, kafka: KafkaBroker, east: KafkaBroker
+) -> None:
+    topic = "stream-of-two"
+    for broker in (kafka, east):
+        broker.create_topic(topic)
+    tables = [
+        raw_table("shop.west", topic) | {"columns": {"payload": "string"}},
+        raw_table("shop.east", topic, kafka="east") | {"columns": {"payload": "string"}},
+    ]
+    clusters = {"east": {"bootstrap.servers": east.bootstrap}}
+    config = write_map(
+        tmp_path, "live", kafka.bootstrap, f"file://{tmp_path}", tables, kafka_clusters=clusters
+    )
+    with Running(config) as run:
+        produce(kafka, ["w0"], topic)
+        produce(east, ["e0"], topic)
+        run.wait_until(lambda: len(rows(tmp_path, "west") + rows(tmp_path, "east")) == 2, "both dumped")
+        east.kill()
+        run.wait_until(
+            lambda: run.said("Kafka east does not answer; the run keeps asking"), "the outage told"
+        )
+        produce(kafka, ["w1"], topic)
+        run.wait_until(lambda: len(rows(tmp_path, "west")) == 2, "the other cluster's record dumped", 120)
+        assert "Kafka east has not answered since" in command("status", config).out
+        east.start()
+        produce(east, ["e1"], topic)
+        run.wait_until(lambda: len(rows(tmp_path, "east")) == 2, "the record after the outage dumped", 180)
+        run.wait_until(lambda: run.said("Kafka east answers again"), "the end of the outage told", 60)
+        assert run.terminate() == 143
+    assert [row[0] for row in rows(tmp_path, "west")] == ["w0", "w1"]
+    assert [row[0] for row in rows(tmp_path, "east")] == ["e0", "e1"]
+    assert command("verify --deep", config).code == 0

@@ -95,6 +95,7 @@ POSITION = Line(
     life=Life.STATE,
     doc="the position of the table in a topic partition",
     note="""**All** topic partitions that the table ever read are listed, also vanished ones; this epoch took `[start, end)`.
+`topic` begins with the name of the cluster and `/` if that is one of the map's `kafka_clusters`, here and in footers.
 `topic_id` is `-` if the broker provides none; `leader_epoch` is the leader epoch of the last record read, -1 if unknown.""",
 )
 

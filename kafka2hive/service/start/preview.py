@@ -22,7 +22,7 @@ from kafka2hive.storage.port import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class KafkaLook:
-    """One reading of Kafka's state for many tables. `error` says why Kafka did not answer."""
+    """One reading of Kafka's state for many tables. `error` says why Kafka, or one of several clusters, did not answer."""
 
     logs: Logs | None = None
     error: str | None = None
@@ -41,7 +41,8 @@ def look_at_kafka(
     names |= {topic for table in routed.values() for topic in (*table.topics, *table.missing)}
     try:
         cluster = kafka.cluster(lambda name: name in names)
-        return KafkaLook(logs_of(kafka, cluster, sorted(names)))
+        silent = "; ".join(error.message for _, error in sorted(cluster.silent.items()))
+        return KafkaLook(logs_of(kafka, cluster, sorted(names)), silent or None)
     except ServiceUnavailable as error:
         return KafkaLook(error=error.message)
 
@@ -112,7 +113,8 @@ class StartPreview:
         if logs is None or routed is None:
             return None
         intent = TableIntent(
-            [topic for topic in routed.topics if topic in logs.cluster.topics],
+            # without a topic of the ledger, the map may name another cluster
+            [topic for topic in routed.topics or routed.missing if topic in logs.cluster.topics],
             routed.rule.start,
             by_pattern=routed.rule.pattern is not None,
             acceptances=self._acceptances,
