@@ -144,7 +144,11 @@ impl PyConsumer {
             })?;
             Ok((events, builder.finish(messages)))
         })?;
-        self.exchange_room(delivery.values());
+        if delivery.values().len() <= 2 * bytes {
+            self.exchange_room(delivery.values());
+        } else {
+            delivery.free_messages(); // many large records in one C call
+        }
         Ok(PyBatch { tally: tally.runs, delivery: Arc::new(delivery), events })
     }
 

@@ -203,6 +203,11 @@ impl Delivery {
         self.values.data.clone()
     }
 
+    /// Gives librdkafka its messages back, after the headers are copied.
+    pub fn free_messages(&self) {
+        self.headers();
+    }
+
     /// The headers; gives librdkafka its messages back.
     fn headers(&self) -> &AllHeaders {
         self.headers.get_or_init(|| {
