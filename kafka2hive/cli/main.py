@@ -28,6 +28,7 @@ from kafka2hive.cli.commands import (
     pause,
     preview,
     recover,
+    reload,
     report,
     reset,
     retain,
@@ -81,6 +82,7 @@ def _add(panel: str, command: Callable[..., object], exit_codes: str, *, hidden:
 
 _add(_START, run.run, run.EXIT_CODES)
 _add(_START, submit.submit, submit.SUBMIT_EXIT_CODES)
+_add(_START, reload.reload, reload.EXIT_CODES)
 _add(_START, pause.pause, pause.EXIT_CODES)
 _add(_START, pause.resume, pause.EXIT_CODES)
 _add(_LOOK, status.status, status.EXIT_CODES)

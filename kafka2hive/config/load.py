@@ -24,8 +24,13 @@ PROPERTY_SECTIONS = (("kafka",), ("storage", "properties"), ("spark", "conf"))
 
 def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
     """Return the map at `path`. Raises MapInvalid with every mistake, ConfigError if the file cannot be read."""
+    return load_text(read_map_text(path), path, environ)
+
+
+def read_map_text(path: str) -> str:
+    """Return the text of the map at `path`. Raises ConfigError if the file cannot be read."""
     try:
-        text = FilePath(path).read_text(encoding="utf-8")
+        return FilePath(path).read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             "config.unreadable",
@@ -35,7 +40,6 @@ def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
     except UnicodeDecodeError as error:
         message = f"the map {path} is not UTF-8 text (byte {error.start})"
         raise ConfigError("config.unreadable", message, "save it as UTF-8") from error
-    return load_text(text, path, environ)
 
 
 def read_references(path: str, environ: Mapping[str, str]) -> References:
@@ -75,8 +79,13 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
         },
         lines=[problems.places["tables", index].line for index in range(len(sections.keys.tables))],
         path=name,
-        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+        fingerprint=fingerprint_of(text),
     )
+
+
+def fingerprint_of(text: str) -> str:
+    """Return the fingerprint of a map's text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check_tables(sections: MapSections, problems: Problems) -> None:

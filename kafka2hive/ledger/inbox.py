@@ -85,16 +85,33 @@ class CompactPartitions:
     command: ClassVar = "compact"
 
 
+@dataclass(frozen=True, slots=True)
+class ReloadMap:
+    """Take the tables of the map's file again, if it has the fingerprint `map`. An order to a run, not to a table.
+
+    `mode` is PLAN, which only asks what would change, or APPLY. The answer is in the run's conditions, not in a snapshot.
+    """
+
+    map: str
+    mode: str
+    kind: ClassVar = "reload"
+
+
+PLAN, APPLY = "plan", "apply"
 LongInstruction = ReplayLetters | CompactPartitions
 """Instructions that take a run many snapshots. Without a live run, their `command` does the same without an order."""
-Instruction = PauseTable | ResumeTable | GiveUpRegistration | LongInstruction
+TableInstruction = PauseTable | ResumeTable | GiveUpRegistration | LongInstruction
+Instruction = TableInstruction | ReloadMap
 _KINDS = {kind.kind: kind for kind in get_args(Instruction)}
 _COMMON = ("format", "id", "service", "table", "by", "given", "kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """An operator's instruction to the owner of `table`. `given_at` is ISO 8601 in UTC, by the command's clock."""
+    """An operator's instruction to the owner of `table`; of a ReloadMap, which is to the whole run, `table` is "".
+
+    `given_at` is ISO 8601 in UTC, by the command's clock.
+    """
 
     id: str
     service: str
@@ -145,7 +162,8 @@ def decode(data: bytes, order_id: str, service: str) -> Order:
         raise NotAnOrder(
             "order.malformed", f"a {kind.kind} order must have exactly the texts {', '.join(texts)}"
         )
-    if fault := fault_of_table(document["table"]):
+    fault = "" if kind is ReloadMap and not document["table"] else fault_of_table(document["table"])
+    if fault:
         raise NotAnOrder("order.malformed", f"its table is {document['table']!r}: {fault}")
     for what, wanted in (("id", order_id), ("service", service)):
         if document[what] != wanted:

@@ -268,6 +268,21 @@ class ServiceMetrics:
         self._refused_topics = self._gauge(
             "topics_refused", "topics that the map matches and no table reads (`route.conflict`)"
         )
+        self._map = self._gauge(
+            "map_info",
+            "1: the run has the map with this fingerprint (the first 12 digits of the SHA-256 of its text)",
+            "fingerprint",
+        )
+        self._map_differs = self._gauge(
+            "map_differs",
+            "1: the map's file has another text than the map that the run has, so a "
+            "[reload](#a-map-that-changes) or a restart would change something",
+        )
+        self._reloads = self._counter(
+            "reloads_total",
+            "requests to [reload the map](#a-map-that-changes): `applied`, `unchanged`, `planned` (only shown), `refused`",
+            "outcome",
+        )
         self._lineage = self._counter(
             "lineage_events_total",
             "with [`lineage`](configuration.md#lineage): events that the server took (`sent`), and "
@@ -422,6 +437,31 @@ class ServiceMetrics:
     def observe_lineage(self, outcome: str, events: int) -> None:
         """Count events for the lineage server; `outcome`: `sent` or `dropped`."""
         self._lineage.labels(outcome).inc(events)
+
+    def observe_map(self, fingerprint: str, *, differs: bool) -> None:
+        """Set which map the run has, and whether the map's file differs from it."""
+        shown = fingerprint[:12]
+        with self._lock:
+            for series in [s for s in self._values if s[0] is self._map and s[1] != shown]:
+                self._drop(series)
+        self._set(1, self._map, shown)
+        self._map_differs.set(differs)
+
+    def observe_reload(self, outcome: str) -> None:
+        """Count an answer to a request to reload the map."""
+        self._reloads.labels(outcome).inc()
+
+    def forget_table(self, table: str) -> None:
+        """Drop all series of a table that the run does not have any more, whose last values would trigger alerts for ever."""
+        with self._lock:
+            for series in [s for s in {**self._values, **dict.fromkeys(self._begun)} if s[1:2] == (table,)]:
+                self._drop(series)
+
+    def _drop(self, series: tuple[Any, ...]) -> None:
+        metric, *labels = series
+        metric.remove(*labels)
+        self._values.pop(series, None)
+        self._begun.discard(series)
 
     def serve(self, host: str, port: int, page: Page | None = None, status: Page | None = None) -> int:
         """Start the endpoint (see endpoint.serve) and return its port; `port` 0 takes any free one. Raises OSError."""

@@ -38,9 +38,9 @@ PROMOTE_THREADS = 16
 TABLES_SIDE_BY_SIDE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Wiring:
-    """The map, and adapters for the systems that it names.
+    """The map, and adapters for the systems that it names. Only a reload replaces the map (`adopt`).
 
     `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are the
     owner names that this process has made. `progress` shows the long work of a command.
@@ -54,6 +54,10 @@ class Wiring:
     new_lock: Callable[[], Lock] = threading.RLock
     owner_names: set[str] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
+
+    def adopt(self, service_map: ServiceMap) -> None:
+        """Replace the map by one that needs the same adapters."""
+        self.map = service_map
 
     def paths(self, table: str) -> LedgerPaths:
         return LedgerPaths(self.map.storage.ledger_root, table)

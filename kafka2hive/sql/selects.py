@@ -51,7 +51,8 @@ class Selects:
     def __init__(self, spark: SparkSession, storage: StorageOptions) -> None:
         self._spark = spark
         self._storage = storage
-        self._sessions: dict[str, SparkSession] = {}
+        self._sessions: dict[str, tuple[object, SparkSession]] = {}
+        """By table; each with what it was made from, because a reload of the map may change that."""
         self._checking = threading.Lock()
 
     def rows(self, table: TableSettings, tasks: int, read: Reader) -> DataFrame:
@@ -97,13 +98,14 @@ class Selects:
             raise spark_gone(repr(gone)) from gone
 
     def _session(self, table: TableSettings) -> SparkSession:
-        session = self._sessions.get(table.table)
-        if session is None:
+        origin = (table.zone, table.lookups, table.udfs)
+        made_from, session = self._sessions.get(table.table, (None, None))
+        if session is None or made_from != origin:
             session = self._spark.newSession()
             for name, value in (_CONF | {"spark.sql.session.timeZone": table.zone}).items():
                 session.conf.set(name, value)
             add_functions(session, table)
-            self._sessions[table.table] = session
+            self._sessions[table.table] = origin, session
         return session
 
 

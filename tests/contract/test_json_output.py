@@ -21,6 +21,7 @@ from kafka2hive.cli.render.offsets import init_document, offsets_document
 from kafka2hive.cli.render.order import order_document
 from kafka2hive.cli.render.preview import plan_document, preview_document
 from kafka2hive.cli.render.recover import recover_document
+from kafka2hive.cli.render.reload import reload_document
 from kafka2hive.cli.render.report import report_document
 from kafka2hive.cli.render.retain import retain_document
 from kafka2hive.cli.render.size import size_document
@@ -83,7 +84,14 @@ from kafka2hive.service.retention.command import RetainRequest, RetainResult
 from kafka2hive.service.retention.expired import ExpiredPartition
 from kafka2hive.service.sizing.model import RecordKind, ServiceCost, TableLoad, cost_of
 from kafka2hive.service.start.preview import PendingFiles
-from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
+from kafka2hive.service.tables.condition import (
+    ReloadAnswer,
+    Retrying,
+    RunConditions,
+    RunEnd,
+    TableCondition,
+    Trouble,
+)
 from kafka2hive.service.tables.never_filled import NeverFilledColumn
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
@@ -161,6 +169,24 @@ def _paused() -> OrderAnswer:
         instruction=PauseTable(),
     )
     return OrderAnswer(order, record, view_of(GENERATION, table="air.flights", epoch=42, paused=pause).state)
+
+
+def _reloaded() -> ReloadAnswer:
+    return ReloadAnswer(
+        order="0c9d1f",
+        given_by="anna@etl1",
+        at="2026-11-25T08:00:03Z",
+        outcome="applied",
+        map="f" * 64,
+        added=("air.delays",),
+        changed=(("air.flights", ("flush.interval", "columns.gate")),),
+        removed=("air.old",),
+        keys=("limits.epoch_records",),
+        restart=(),
+        trouble=None,
+        aside=(("air.delays", Trouble("hive.no_table", "air.delays does not exist", "create it")),),
+        exit_code=75,
+    )
 
 
 def _planned() -> RecoverResult:
@@ -586,6 +612,7 @@ def documents() -> dict[str, Document]:
         ),
         "explain": explain_document(explain("kafka.offsets_lost")),
         "pause": order_document("flights", _paused()),
+        "reload": reload_document("reload", "flights", _reloaded()),
         "offsets-show": offsets_document("flights", _offsets()),
         "plan": plan_document("flights", _plan()),
         "preview": preview_document("flights", _preview()),

@@ -99,6 +99,9 @@ class Schemas:
     def doubt(self, name: str) -> None:
         """Hive is asked anyway."""
 
+    def forget(self, name: str) -> None:
+        """Nothing is remembered."""
+
 
 class AtOnce(Schemas):
     """Every schema can be had."""

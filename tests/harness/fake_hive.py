@@ -64,7 +64,7 @@ class FakeHive(OneByOne):
             raise MetastoreRefused("no permission")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WiringToHive(Wiring):
     """A wiring whose Hive is the test's; None: the map has no `hive` section."""
 

@@ -8,6 +8,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from kafka2hive.config.difference import decisions
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions
 from kafka2hive.config.keys.columns import NamedColumnKeys
 from kafka2hive.config.keys.connections import (
@@ -18,6 +19,7 @@ from kafka2hive.config.keys.connections import (
     StorageOptions,
 )
 from kafka2hive.config.keys.declaration import (
+    IN_PLACE,
     DeclaredKey,
     Duration,
     Form,
@@ -50,6 +52,7 @@ from kafka2hive.config.keys.source import (
 )
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.keys.writer import Flush, TextOptions, WriterOptions
+from kafka2hive.config.yaml.problems import path_in_map
 
 _WORDS = {str: "string", bool: "boolean", int: "number", float: "number"}
 _FORMS = {Size: "size", Duration: "duration"}
@@ -97,7 +100,19 @@ def key_tables() -> dict[str, Callable[[], str]]:
     def part(section: type, elsewhere: type | None) -> Callable[[], str]:
         return lambda: key_table(section, elsewhere)
 
-    return {f"keys of {name}": part(*sections) for name, sections in SECTIONS.items()}
+    keys = {f"keys of {name}": part(*sections) for name, sections in SECTIONS.items()}
+    return keys | {"reload of keys": reload_table}
+
+
+def reload_table() -> str:
+    """What a reload of the map does with each key that is not below `tables` or `defaults`."""
+    rows = [
+        f"| `{path_in_map(path)}` | {'reload' if reason == IN_PLACE else 'restart'} | {reason} |"
+        for path, reason in sorted(decisions().items(), key=lambda decision: decision[1] != IN_PLACE)
+    ]
+    return "\n".join(["| key | takes effect by | reason |", "|---|---|---|", *rows, ""]).replace(
+        "|  |", "| |"
+    )
 
 
 def key_table(section: type, elsewhere: type | None = None) -> str:

@@ -1504,7 +1504,7 @@ MUTANTS = (
     _of_damage(
         "a table that a live run has stopped is not left to a command",
         STOPPED,
-        ("        if live.repairs or owner is None:\n", "        if True:\n"),
+        ("    if live.repairs or owner is None:\n", "    if True:\n"),
     ),
     # compaction by order
     _of_compaction(

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.validate.map_check import SelectCheck
 
-EXIT_CODES = options.exit_codes(options.NO_ACCESS, config=options.CONFIG_OR_CLUSTER)
+EXIT_CODES = options.exit_codes(
+    options.NO_ACCESS,
+    "72 with --against-running: another live run owns an added table",
+    config=options.CONFIG_OR_CLUSTER,
+)
 KAFKA_SECONDS = 10.0
 
 
@@ -26,6 +30,13 @@ def validate(
         typer.Option(
             "--online",
             help="Also check with Kafka, HDFS, Hive and Java whether a run would work; dumps nothing.",
+        ),
+    ] = False,
+    against_running: Annotated[
+        bool,
+        typer.Option(
+            "--against-running",
+            help="Also ask the live run what a reload of this map would change; changes nothing.",
         ),
     ] = False,
     json: Json = False,
@@ -48,6 +59,8 @@ def validate(
     from kafka2hive.service.validate.map_check import check_own_schemas, check_selects, selects_of
     from kafka2hive.service.validate.readers import check_readers
 
+    if online and against_running:
+        raise typer.BadParameter("choose one of --online and --against-running")
     with named_map(config):
         try:
             service_map = load_map(config, os.environ)
@@ -57,6 +70,8 @@ def validate(
             with selects_of(service_map.tables, service_map) as selects:
                 checks = check_readers(service_map)
                 checks += [] if selects is None else check_selects(service_map, selects)
+                if against_running:
+                    raise typer.Exit(_against_running(service_map, json, color))
                 if online:
                     raise typer.Exit(_online(service_map, selects, json, color))
         except Kafka2HiveError as error:
@@ -67,6 +82,20 @@ def validate(
         decoder = decoder_in_use()
         document = partial(map_document, service_map, checks, decoder)
         show(json, color, document, partial(render_map, service_map, checks, decoder))
+
+
+def _against_running(service_map: "ServiceMap", json: bool, color: bool) -> int:
+    from kafka2hive.cli.render.reload import reload_document, render_reload
+    from kafka2hive.cli.terminal.outcome import show, tell_line
+    from kafka2hive.cli.terminal.progress import shown_progress
+    from kafka2hive.service.orders.reload import ask_for_reload
+    from kafka2hive.service.wiring import wire
+
+    with shown_progress(color) as progress:
+        answer = ask_for_reload(wire(service_map, progress), is_plan=True, note=tell_line)
+    document = partial(reload_document, "validate", service_map.service, answer)
+    show(json, color, document, partial(render_reload, answer))
+    return answer.exit_code
 
 
 def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:

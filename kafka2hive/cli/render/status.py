@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafka2hive.cli.render.order import pause_text
+from kafka2hive.cli.render.reload import answer_lines
 from kafka2hive.cli.terminal.document import (
     resume_lines,
 )
@@ -27,6 +28,7 @@ from kafka2hive.service.inspect.state import (
     Paused,
     Repaired,
     Repairing,
+    Runs,
     Starting,
     TableState,
 )
@@ -75,7 +77,8 @@ def render_status(
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
     for order in result.waiting_orders:
-        text = f"order {order.instruction.kind} for {order.table} waits: given by {order.given_by} at {order.given_at}"
+        whose = f" for {order.table}" if order.table else ""
+        text = f"order {order.instruction.kind}{whose} waits: given by {order.given_by} at {order.given_at}"
         parts += ["", Text(text, style="yellow")]
     if result.most_tasks is not None:
         parts += ["", Text(f"an epoch has at most {counted(result.most_tasks, 'task')} now")]
@@ -84,8 +87,12 @@ def render_status(
     parts += _without_ledgers(result, moment)
     parts += ["", *lines] if (lines := last_run_lines(result.last_run, moment)) else []
     if result.map_differs:
-        text = "the live run has loaded another version of this map: if this one is newer, restart the run to apply it"
+        text = (
+            "the live run has loaded another version of this map: `kafka2hive reload --plan -c MAP` shows the difference,"
+            " `kafka2hive reload -c MAP` applies it"
+        )
         parts += ["", Text(text, style="yellow")]
+    parts += ["", *lines] if (lines := last_reload_lines(result.runs)) else []
     if result.decoder:
         parts += ["", f"decoder: {result.decoder}"]
     shown = (
@@ -94,6 +101,14 @@ def render_status(
     if not shown:
         parts.append(f"service {service}: no ledger yet")
     return render(screen, parts[1:] if parts[:1] == [""] else parts)
+
+
+def last_reload_lines(runs: Runs) -> list[Text]:
+    """Return what became of the last request to reload the map of a live run."""
+    if (answer := runs.last_reload) is None:
+        return []
+    head = f"map {runs.map[:12]}: the reload for {answer.given_by} at {answer.at} was {answer.outcome}"
+    return [Text(head, style="yellow" if answer.trouble else ""), *answer_lines(answer)]
 
 
 def legend_lines(tables: Iterable[TableStatus], *, in_detail: bool) -> list[Text]:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from kafka2hive.cli.render.order import pause_document
+from kafka2hive.cli.render.reload import answer_document
 from kafka2hive.cli.terminal.document import (
     Document,
     document,
@@ -39,6 +40,8 @@ def status_document(service: str, result: StatusResult) -> Document:
         other_services=[{"table": table, "service": service} for table, service in result.other_services],
         last_run=_run_document(result.last_run),
         map_differs=result.map_differs,
+        map=result.runs.map or None,
+        last_reload=None if result.runs.last_reload is None else answer_document(result.runs.last_reload),
         decoder=result.decoder or None,
         warnings=list(result.runs.warnings),
         waiting_orders=[

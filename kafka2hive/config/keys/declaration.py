@@ -86,6 +86,9 @@ class Key(Bounds):
     type, if the field does not show them. `example` is a value in YAML, which errors show if the value has another form;
     each list and mapping has one. `name` is the key's name if it differs from the field's. A `derived` key that the map
     leaves out gets a value that depends on other keys.
+
+    `change` decides what a reload of the map does with another value: IN_PLACE, or the reason why it needs a restart. None
+    leaves the decision to the keys of the section, or to the key that holds the section.
     """
 
     doc: str = ""
@@ -95,6 +98,11 @@ class Key(Bounds):
     example: str = ""
     name: str = ""
     derived: bool = False
+    change: str | None = None
+
+
+IN_PLACE = ""
+"""The decision that a reload carries a changed key out, without a restart."""
 
 
 def _too_short(value: Sized, shortest: int) -> str:

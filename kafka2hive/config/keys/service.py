@@ -12,13 +12,14 @@ from kafka2hive.config.keys.connections import (
     StorageOptions,
     Text,
 )
-from kafka2hive.config.keys.declaration import UNSET, Bounds, Duration, Key, Properties, Size
+from kafka2hive.config.keys.declaration import IN_PLACE, UNSET, Bounds, Duration, Key, Properties, Size
 from kafka2hive.config.keys.masks import LetterPayload, MaskKeyFile
 from kafka2hive.config.keys.news import NewsReceiver
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.keys.writer import LetterTimestamps
 
+_OF_WORKERS = "Spark's workers get it when the run starts"
 SERVICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
@@ -45,7 +46,8 @@ class Limits:
     epoch_bytes: Annotated[
         Size,
         Key(
-            "Target for the Kafka bytes of one epoch over all tables; [not a hard limit](#how-large-an-epoch-is)."
+            "Target for the Kafka bytes of one epoch over all tables; [not a hard limit](#how-large-an-epoch-is).",
+            change=IN_PLACE,
         ),
     ] = 512 * MIB
     epoch_records: Annotated[
@@ -53,6 +55,7 @@ class Limits:
         Key(
             "Maximum number of records in one epoch; exceeded by at most one record for each topic partition.",
             above=0,
+            change=IN_PLACE,
         ),
     ] = 5_000_000
     backfill_bytes: Annotated[
@@ -63,15 +66,17 @@ class Limits:
             name="backfill",
             written="size",
             otherwise="no ceiling",
+            change=IN_PLACE,
         ),
     ] = None
-    file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
+    file_bytes: Annotated[Size, Key("A data file is closed at this size.", change=_OF_WORKERS)] = 256 * MIB
     open_files: Annotated[
         int,
         Key(
             "Maximum number of files that one task writes at a time. Each table, and its dead letters, may have "
             "one more, which waits for its footer. Each takes 0.2 MB, half within `task_memory`.",
             above=0,
+            change=_OF_WORKERS,
         ),
     ] = 64
     task_memory_bytes: Annotated[
@@ -80,20 +85,33 @@ class Limits:
             "Maximum memory that one task buffers over all its buckets, with the overhead of arrays and (up to "
             "half of it) of open files. Up to an eighth of it holds encoded, incomplete files.",
             name="task_memory",
+            change=_OF_WORKERS,
         ),
     ] = 256 * MIB
     tasks_per_core: Annotated[
-        int, Key("Tasks of an epoch for each core of Spark, 1 to 8.", at_least=1, at_most=8)
+        int,
+        Key(
+            "Tasks of an epoch for each core of Spark, 1 to 8.",
+            at_least=1,
+            at_most=8,
+            change="Spark's session gets it when the run starts",
+        ),
     ] = 1
     keep_snapshots: Annotated[
         int,
         Key(
             "Finished snapshots kept in addition to the newest; older ones are archived. At least 2.",
             at_least=2,
+            change=IN_PLACE,
         ),
     ] = 10
     stop_seconds: Annotated[
-        Duration, Key("Time an epoch gets to finish after SIGTERM.", name="stop_within")
+        Duration,
+        Key(
+            "Time an epoch gets to finish after SIGTERM.",
+            name="stop_within",
+            change="Spark's query gets it when the run starts",
+        ),
     ] = 60.0
     transaction_wait_seconds: Annotated[
         Duration,
@@ -101,6 +119,7 @@ class Limits:
             "How long `run --once` waits for open transactions that hold records back before it exits "
             "with 75. The producers' limit is 60 s by default.",
             name="transaction_wait",
+            change=IN_PLACE,
         ),
     ] = 75.0
 
@@ -212,11 +231,16 @@ class ServiceKeys:
             "`alive` directory, the consumer group and the dead-letter table.",
             pattern=SERVICE_NAME,
             expected="expected letters, digits, _ and -, at most 64, beginning with a letter or digit",
+            change="ledgers, heartbeats and orders belong to the service of that name",
         ),
     ]
     kafka: Annotated[
         KafkaOptions,
-        Key("Kafka client, [more](#kafka).", example='{bootstrap.servers: "broker1:9092,broker2:9092"}'),
+        Key(
+            "Kafka client, [more](#kafka).",
+            example='{bootstrap.servers: "broker1:9092,broker2:9092"}',
+            change="the Kafka clients of the run and its workers get it when they start",
+        ),
     ]
     kafka_clusters: Annotated[
         tuple[tuple[ClusterName, KafkaOptions], ...],
@@ -225,17 +249,23 @@ class ServiceKeys:
             "[more](#several-clusters).",
             written="name: section",
             example='{east: {bootstrap.servers: "east1:9092"}}',
+            change="the Kafka clients of the run and its workers get it when they start",
         ),
     ] = ()
     storage: Annotated[
         StorageOptions,
-        Key("Where files and ledgers are, [more](#storage).", example='{uri: "hdfs://namenode:8020"}'),
+        Key(
+            "Where files and ledgers are, [more](#storage).",
+            example='{uri: "hdfs://namenode:8020"}',
+            change="the run has found its ledgers there, and all its connections lead there",
+        ),
     ]
     kerberos: Annotated[
         KerberosOptions | None,
         Key(
             "Kerberos login for HDFS, Hive and Kafka, [more](#kerberos).",
             example="{principal: etl@EXAMPLE.COM, keytab: /etc/etl.keytab}",
+            change="the clients log in when the run starts",
         ),
     ] = None
     registry: Annotated[
@@ -243,20 +273,35 @@ class ServiceKeys:
         Key(
             "Schema registry of tables with `format` or `key_format` `avro` or `protobuf`, [more](#registry).",
             example='{url: "http://registry:8081"}',
+            change=_OF_WORKERS,
         ),
     ] = None
     spark: Annotated[
-        SparkOptions, Key("The Spark session, [more](#spark).", example='{master: "local[*,4]"}')
+        SparkOptions,
+        Key(
+            "The Spark session, [more](#spark).",
+            example='{master: "local[*,4]"}',
+            change="Spark's session starts with the run",
+        ),
     ] = SparkOptions()
     trigger_seconds: Annotated[
-        Duration, Key("How often the service checks whether a table is due.", name="trigger")
+        Duration,
+        Key(
+            "How often the service checks whether a table is due.",
+            name="trigger",
+            change="Spark's query gets it when the run starts",
+        ),
     ] = 10.0
     limits: Annotated[
         Limits, Key("Bounds of an epoch and a task, [more](#limits).", example="{epoch_records: 1000000}")
     ] = Limits()
     dead_letters: Annotated[
         DeadLetterOptions,
-        Key("The service's dead-letter table, [more](#dead_letters).", example="{table: etl.dead_letters}"),
+        Key(
+            "The service's dead-letter table, [more](#dead_letters).",
+            example="{table: etl.dead_letters}",
+            change="all tables of the run write into that table; without the key it follows from the first table",
+        ),
     ] = DeadLetterOptions(UNSET, UNSET)
     mask_keys: Annotated[
         tuple[MaskKeyFile, ...],
@@ -264,16 +309,23 @@ class ServiceKeys:
             "Files with the keys of [`mask: hmac`](columns.md#masks): the first masks, the others are earlier ones.",
             written="list of sections",
             example="[{file: /etc/kafka2hive/mask.key, fingerprint: k1a2b3c4d}]",
+            change="the keys are read when the run starts",
         ),
     ] = ()
-    metrics: Annotated[Metrics, Key("Prometheus endpoint, [more](#metrics).", example="{port: 9108}")] = (
-        Metrics()
-    )
+    metrics: Annotated[
+        Metrics,
+        Key(
+            "Prometheus endpoint, [more](#metrics).",
+            example="{port: 9108}",
+            change="the endpoint listens from the start of the run",
+        ),
+    ] = Metrics()
     lineage: Annotated[
         LineageOptions | None,
         Key(
             "Server for [OpenLineage](#lineage) events, [more](#lineage).",
             example='{url: "http://lineage:5000"}',
+            change="the connection to the server begins with the run",
         ),
     ] = None
     news: Annotated[
@@ -292,6 +344,7 @@ class ServiceKeys:
             written="local path",
             otherwise="in a temporary directory",
             derived=True,
+            change="the running query has its checkpoint there",
         ),
     ]
 
@@ -316,6 +369,7 @@ class MapKeys(ServiceKeys):
         Key(
             "HiveServer2 or the metastore, [more](#hive). Without it only files are written, and every table needs `columns`.",
             example='{url: "hive://hiveserver:10000"}',
+            change="the sessions with Hive begin with the run",
         ),
     ] = None
     defaults: Annotated[
@@ -324,11 +378,17 @@ class MapKeys(ServiceKeys):
             "[Options of a table](#options-of-a-table) for all tables that do not set them. "
             "Sections are not merged: a table that sets `bucket` takes nothing from `defaults.bucket`.",
             example="{start: earliest}",
+            change=IN_PLACE,
         ),
     ] = TableOptions()  # noqa: RUF009  it is frozen
     tables: Annotated[
         tuple[TableKeys, ...],
-        Key("The tables, [more](#tables).", shortest=1, example="[{table: web.clicks, topics: [clicks]}]"),
+        Key(
+            "The tables, [more](#tables).",
+            shortest=1,
+            example="[{table: web.clicks, topics: [clicks]}]",
+            change=IN_PLACE,
+        ),
     ]
 
 

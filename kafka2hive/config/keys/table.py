@@ -1,6 +1,6 @@
 """A table of the map: its keys and its values. Field names end with their unit: seconds, bytes, milliseconds."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -490,7 +490,7 @@ class TableRule(RowOptions):
     flush: Flush
     create: bool
     objective: Objective | None = None
-    line: int = 0
+    line: int = field(default=0, compare=False)
 
     @property
     def registers_complete(self) -> bool:

@@ -178,7 +178,8 @@ class CompactionChore:
         """
         if self._job is not None and self.runner is not None and (end := self.runner.take()) is not None:
             job, self._job = self._job, None
-            self._owner.attempt(self._owner.tables[job.table], lambda table: self._note(table, job, end))
+            if (owner := self._owner.tables.get(job.table)) is not None:  # a reload may have removed it
+                self._owner.attempt(owner, lambda table: self._note(table, job, end))
         self._owner.map_tables([t for t in self._owner.serving() if t.name in self._works], self._move)
 
     def ended(self) -> list[Order]:

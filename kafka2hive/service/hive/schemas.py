@@ -66,6 +66,10 @@ class Schemas(Protocol):
         """Let this table be compared with Hive's again before its next use, because Hive has refused a request about it."""
         ...
 
+    def forget(self, name: str) -> None:
+        """Forget a table that a reload has removed or changed; `resolve` makes it known again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
@@ -107,6 +111,7 @@ class Catalogue:
                 _dead_letter_spec(service_map), create=True, alter=False
             )
         }
+        self._left: set[str] = set()
         self._ledgers: dict[str, str] = {}
         self._ensured: set[str] = set()
         self._created: dict[str, str] = {}
@@ -135,6 +140,7 @@ class Catalogue:
             storage=_storage_of(rule),
             latest=_latest_of(rule, columns),
         )
+        self._left.discard(table.name)
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return rule.settings(columns, effective.added)
 
@@ -150,6 +156,11 @@ class Catalogue:
     def doubt(self, name: str) -> None:
         self._ensured.discard(name)
         self._created.pop(name, None)
+
+    def forget(self, name: str) -> None:
+        self._left.add(name)  # a comparison under way in another thread must not make it known again
+        self.doubt(name)
+        self._ledgers.pop(name, None)
 
     def spec(self, name: str) -> ComparedTable:
         """Return the table that the map requires, as a snapshot records it, with the time of creation that Hive last gave."""
@@ -186,8 +197,9 @@ class Catalogue:
         check_table(spec, description)
         if not self._has_view(tables, spec):
             return _changes(tables, *_views(spec))
-        self._ensured.add(name)
-        self._created[name] = description.created
+        if name not in self._left:
+            self._ensured.add(name)
+            self._created[name] = description.created
         return description
 
     def _has_view(self, tables: Tables, spec: TableSpec) -> bool:

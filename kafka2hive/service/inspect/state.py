@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
+from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ExitCode, ManualActionRequired
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.process import process_of, shown_process
 from kafka2hive.service.tables.condition import (
+    ReloadAnswer,
     Retrying,
     RunConditions,
     RunState,
@@ -17,7 +19,7 @@ from kafka2hive.service.tables.condition import (
     TableCondition,
     Trouble,
 )
-from kafka2hive.service.tables.live_stop import digits_of, is_stop_of
+from kafka2hive.service.tables.live_stop import digits_of, is_released, is_stop_of
 
 
 class OwnerLife(Enum):
@@ -122,6 +124,22 @@ class Runs:
         """Return whether a live run has loaded a map with another fingerprint."""
         maps = {self.reports[live].map for live in self.live if live in self.reports} - {""}
         return bool(maps - {fingerprint})
+
+    @property
+    def map(self) -> str:
+        """The fingerprint of the map that a live run has, "" if none reports it."""
+        return next((self.reports[live].map for live in sorted(self.live) if live in self.reports), "")
+
+    @property
+    def last_reload(self) -> ReloadAnswer | None:
+        """The newest answer of a live run to a request to reload its map."""
+        answers = [a for live in self.live if live in self.reports for a in self.reports[live].reloads]
+        return max(answers, key=lambda answer: answer.at, default=None)
+
+    def has_released(self, view: View) -> bool:
+        """Return whether the live run that owns this generation has released the table, whose map it has left."""
+        owner = self.of(view.generation.owner)
+        return owner is not None and owner in self.reports and is_released(self.reports[owner], view)
 
     def repair(
         self, generation: Generation, condition: TableCondition | None

@@ -364,7 +364,8 @@ def _table(
     kafka_look: KafkaLook,
 ) -> TableStatus:
     owner = view.generation.owner
-    life = OwnerLife.ALIVE if runs.of(owner) else OwnerLife.DEAD
+    is_owned = runs.of(owner) is not None and not runs.has_released(view)
+    life = OwnerLife.ALIVE if is_owned else OwnerLife.DEAD
     if owner is None:
         life = OwnerLife.NOBODY
     condition = runs.condition(view.paths.table, owner)

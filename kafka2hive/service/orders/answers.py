@@ -11,6 +11,7 @@ from kafka2hive.ledger.inbox import (
     LongInstruction,
     Order,
     PauseTable,
+    ReloadMap,
     ReplayLetters,
     ResumeTable,
 )
@@ -99,7 +100,7 @@ def change_for(
                     orders=(_record(order, owned, now, str(error)),), registered=registered
                 )
             return RegistrationUpdate(forgotten=given_up, orders=done, registered=registered)
-        case ReplayLetters() | CompactPartitions():
+        case ReplayLetters() | CompactPartitions() | ReloadMap():  # the last never comes here
             return RegistrationUpdate(orders=(_record(order, owned, now, result),), registered=registered)
         case _:
             assert_never(order.instruction)

@@ -140,7 +140,7 @@ class _Page:
                 yield f"No run is alive: the last one ended at {run.at} with exit code {run.end.exit_code}."
         yield from result.runs.warnings
         if result.map_differs:
-            yield "The live run has loaded another version of this map: if this one is newer, restart the run to apply it."
+            yield "The live run has loaded another version of this map: if this one is newer, a reload applies it."
         for order in result.waiting_orders:
             given = f"given by {order.given_by} at {order.given_at}"
             yield f"An order waits for the run: {order.instruction.kind} {order.table}, {given}."

@@ -46,6 +46,7 @@ from kafka2hive.service.run.telemetry.records import (
 from kafka2hive.service.start.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.attainment import Attainment
 from kafka2hive.service.tables.condition import decode
+from kafka2hive.service.tables.live_stop import released_by_its_run
 from kafka2hive.service.tables.never_filled import ColumnWatch
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.topics.kafka_view import KafkaView
@@ -116,7 +117,7 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
     kafka = clusters or wiring.kafka()
     view = KafkaView(kafka, wiring.ports.clock)
     catalogue = Catalogue(service_map, metastore, wiring.ports.files)
-    ownership = wiring.ownership_check(take_over=request.take_over)
+    ownership = wiring.ownership_check(take_over=request.take_over, is_stopped=released_by_its_run(wiring))
     group = service_map.kafka.committed_group
     probes = _probes(wiring, view, clusters, metastore)
     if clusters is not None:

@@ -24,6 +24,7 @@ from kafka2hive.service.hive.registrar import NoRegistrar, Registrar
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.backlogs import Backlogs, contradicts
 from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
+from kafka2hive.service.run.map_reload import MapReload
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
@@ -117,6 +118,7 @@ class EpochLoop:
             once=once,
         )
         self.chores = self._steps.chores
+        self.reload = MapReload(wiring, kafka, owned_tables, self._steps, once=once)
         self._backlogs = Backlogs(self._steps.publish)
         self._steps.guard.forgetters.append(self._backlogs.forget)
         self._containment = Containment()
@@ -274,11 +276,14 @@ class EpochLoop:
             fresh = self._once is not None and bool(self._once.missing)
             topics = self._kafka.cluster(fresh=fresh).topics
             self._owned_tables.refresh(topics)
+            self._reload_map()
+            topics = self._kafka.cluster().topics  # a reload has looked again
             with_sql, self._sql_waits = not self._sql_waits, False
             self._steps.start_due(with_sql=with_sql)
+            self.reload.conclude()
             if self._once is None:
                 self._steps.take_up_repaired()
-            self._orders.take(self._steps, self.chores)
+            self._take_orders()
             ended = self.chores.step(is_idle=self._was_idle)
             for order in ended:
                 self._orders.done(order)
@@ -299,6 +304,19 @@ class EpochLoop:
             if retry_at is None:
                 return None
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
+
+    def _reload_map(self) -> None:
+        """Apply the reload that is prepared, if there is one. Between two epochs, because none is under way here."""
+        before = self._owned_tables.tables
+        self.reload.step()
+        if self._owned_tables.tables is not before:
+            self._isolation = FailureIsolation()  # a search among tables that are not the same any more
+
+    def _take_orders(self) -> None:
+        self._orders.take(self._steps, self.chores)
+        self.reload.note_orders(self._orders.reloads())
+        for order in self.reload.ended():
+            self._orders.done(order)
 
     def _record(self, backlogs: Sequence[TableBacklog]) -> None:
         """Record registrations and complete partitions of the tables that are not in an epoch under way.
@@ -342,7 +360,8 @@ class EpochLoop:
         for table in self._owned_tables.serving():
             if (silence := self._kafka.silent.get(table.cluster)) is not None:
                 self._owned_tables.set_aside(table, silence)
-        tables = self._owned_tables.serving()
+        leaving = self.reload.leaving
+        tables = [table for table in self._owned_tables.serving() if table.name not in leaving]
         kafka_offsets = self._kafka.look(tables)
         self._note_transactions(tables, kafka_offsets)
         held = [table for table in tables if isinstance(table.ownership, Owned)]
@@ -356,7 +375,7 @@ class EpochLoop:
         knows_all = self._owned_tables.routed_by(kafka_offsets.logs.cluster.topics)
 
         def read(table: Table) -> TableBacklog:
-            logs, born_later = offsets_of[table.name].of(table.name), self._kafka.born_later
+            logs, born_later = offsets_of[table.name].of(table.name), self.reload.born_later(table)
             ranges = self._backlogs.ranges_to_read(table, logs, born_later, now)
             if knows_all:
                 self._owned_tables.completion.note_ends(table, logs, offsets_of[table.name].asked_at_ms)

@@ -66,6 +66,9 @@ class Gate:
     def differs(self, hive_table: str, error: TableError) -> None:
         """Note that Hive has refused this table; it is compared again before the next commit."""
 
+    def forget(self, hive_table: str) -> None:
+        """Forget all about a table, as a new run would: its map has changed."""
+
 
 @dataclass(slots=True, eq=False)
 class HiveGate(Gate):
@@ -121,6 +124,14 @@ class HiveGate(Gate):
     def differs(self, hive_table: str, error: TableError) -> None:
         self._agreed.pop(hive_table, None)
         self._refused[hive_table] = error
+        self._forget(hive_table)
+
+    def forget(self, hive_table: str) -> None:
+        self._agreed.pop(hive_table, None)
+        self._refused.pop(hive_table, None)
+        self._contradictions.pop(hive_table, None)
+        self._with_letters.discard(hive_table)
+        self._partitions.forget(hive_table)
         self._forget(hive_table)
 
     def _require(self, table: Table, name: str, *, conform: bool) -> None:

@@ -2,9 +2,10 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
-from kafka2hive.ledger.inbox import Inbox, Misfit, Order
+from kafka2hive.ledger.inbox import Inbox, Misfit, Order, ReloadMap
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
@@ -28,8 +29,12 @@ class OrderSource(Protocol):
         """Answer the waiting orders; those that take many snapshots go to their chores. Raises the errors that end the run."""
         ...
 
+    def reloads(self) -> Sequence[Order]:
+        """Return the orders to reload the map that the last `take` has seen."""
+        ...
+
     def done(self, order: Order) -> None:
-        """Move an order that a snapshot records out of the inbox."""
+        """Move an order that was answered out of the inbox."""
         ...
 
 
@@ -38,6 +43,9 @@ class NoInbox:
 
     def take(self, owner: TableOwner, chores: Chores) -> None:
         """Do nothing."""
+
+    def reloads(self) -> Sequence[Order]:
+        return ()
 
     def done(self, order: Order) -> None:
         """Do nothing."""
@@ -55,6 +63,7 @@ class InboxWatch:
         self._clock = wiring.ports.clock
         self._looked_at = -math.inf
         self._unreadable = False
+        self._reloads: tuple[Order, ...] = ()
         self._containment = Containment()
 
     def take(self, owner: TableOwner, chores: Chores) -> None:
@@ -71,6 +80,8 @@ class InboxWatch:
             self._unreadable = True
             return
         self._unreadable = False
+        self._reloads = tuple(order for order in orders if isinstance(order.instruction, ReloadMap))
+        orders = [order for order in orders if order not in self._reloads]
         waiting = unread | {order.id for order in orders}
         chores.keep(waiting)
         by_table: dict[str, list[Order]] = {}
@@ -98,9 +109,13 @@ class InboxWatch:
         with_orders = [owner.tables[name] for name in sorted(by_table)]
         owner.map_tables([table for table in with_orders if isinstance(table.ownership, Owned)], answer)
 
+    def reloads(self) -> Sequence[Order]:
+        return self._reloads
+
     def done(self, order: Order) -> None:
-        """Move an order that a snapshot records out of the inbox, and look again soon, because the table may have more."""
-        self._inbox.move_to_done(order)
+        """Move an order that was answered out of the inbox, and look again soon, because there may be more."""
+        if self._inbox.move_to_done(order):
+            self._reloads = tuple(each for each in self._reloads if each.id != order.id)
         self._looked_at = -math.inf
 
     def _may_be_ours_or_buggy(self, table: str) -> bool:

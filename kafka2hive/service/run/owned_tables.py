@@ -97,7 +97,7 @@ class OwnedTables:
         """
         if self._now() < self._routes_due_at and self._topics == frozenset(topics):
             return
-        routes = topic_routes(self._wiring, topics, self._read_topics())
+        routes = topic_routes(self._wiring, topics, self.read_topics())
         listed_before = {(name, topic) for name, listed in self._listed.items() for topic in listed}
         self._told_missing = tell_missing(routes.tables, self._told_missing | listed_before)
         self._topics = frozenset(topics)
@@ -107,7 +107,8 @@ class OwnedTables:
                 self.tables[table.name] = Table(table)
                 self._group_compared.discard(table.name)
             else:
-                known.in_map = replace(known.in_map, topics=table.topics, missing=table.missing)
+                rule = table.rule if known.rule == table.rule else known.rule  # its line may have moved
+                known.in_map = replace(known.in_map, rule=rule, topics=table.topics, missing=table.missing)
         self._note_conflicts(routes)
         self._note_vanished()
         undecided = DECIDE_SECONDS if self._undecided else math.inf
@@ -123,10 +124,10 @@ class OwnedTables:
             for topic in sorted(set(table.vanished) - set(before)):
                 log.warning("%s: topic %s is not in Kafka any more", name, topic)
 
-    def _read_topics(self) -> dict[str, frozenset[str]]:
+    def read_topics(self) -> dict[str, frozenset[str]]:
         """Return the topics of each table whose ledger is known: those of its positions, or those that it will read first."""
         read: dict[str, frozenset[str]] = {}
-        for name, table in self.tables.items():
+        for name, table in list(self.tables.items()):
             if (state := table.last_state) is not None:
                 read[name] = state.topics or frozenset((*table.topics, *table.in_map.missing))
         return read
@@ -147,6 +148,22 @@ class OwnedTables:
             table.warnings["routes"] = tuple(messages)
             if name in self._undecided:
                 table.in_map = replace(table.in_map, topics=(), missing=())
+
+    def drop(self, names: Collection[str]) -> None:
+        """Forget these tables, whose entries in the map a reload has changed or removed; `refresh` adds them by the new map.
+
+        The ledgers must have been released. Other threads may look at the tables meanwhile.
+        """
+        self.tables = {name: table for name, table in self.tables.items() if name not in names}
+        for name in names:
+            self._listed.pop(name, None)
+            self._group_compared.discard(name)
+            self._schemas.forget(name)
+            self._gate.forget(name)
+            self.evolution.forget(name)
+            self._ownership.noticed.pop(name, None)
+        self._told_missing = frozenset(pair for pair in self._told_missing if pair[0] not in names)
+        self._routes_due_at = -math.inf
 
     def routed_by(self, topics: Collection[str]) -> bool:
         """Return whether the tables were last routed for exactly these topics."""

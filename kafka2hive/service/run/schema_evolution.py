@@ -44,6 +44,9 @@ class Evolution:
         """Return whether `changes` will resolve the error of a task; then the table is not set aside."""
         return False
 
+    def forget(self, table: str) -> None:
+        """Forget the looks at a table's schemas, because its map has changed."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Look:
@@ -109,6 +112,9 @@ class RegistryEvolution(Evolution):
         self._looks[table.name] = replace(last, new_writers=last.new_writers | {error.writer})
         log.info("%s: records with schema %s have new fields: they are read again", table.name, error.writer)
         return True
+
+    def forget(self, table: str) -> None:
+        self._looks.pop(table, None)
 
     def _fields_of(self, writer: WriterId, settings: TableSettings) -> SchemaFields:
         schema = self._schema_of(writer.number)

@@ -7,16 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka2hive.config.keys import ServiceMap
 from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, ServiceUnavailable, TakeOverLost
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.text import counted
-from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.hive.schemas import task_settings
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.live_status import LiveStatus
+from kafka2hive.service.run.map_file import MapFileWatch
 from kafka2hive.service.run.once import without_waits_for_permissions
 from kafka2hive.service.run.outages import is_kafka, systems_away
 from kafka2hive.service.run.result import (
@@ -28,6 +27,7 @@ from kafka2hive.service.run.result import (
     not_registered,
 )
 from kafka2hive.service.run.signals import StopSignals
+from kafka2hive.service.run.tables_with_sql import TablesWithSql
 from kafka2hive.service.run.telemetry.probe import END_SECONDS
 from kafka2hive.service.validate.kafka_check import warn_of_topic_settings
 from kafka2hive.service.validate.storage_check import require_storage
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafka2hive.spark.query import QueryEnd
-    from kafka2hive.sql.job import SqlJobs
-    from kafka2hive.sql.selects import Selects
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +56,7 @@ class Run:
         self._request = request
         self._jvm = jvm
         self._signals = signals
+        self._map_file = MapFileWatch(wiring.map.path, wiring.ports.clock)
         self._parts = assemble(wiring, request)
 
     def run(self) -> RunResult:
@@ -123,18 +122,23 @@ class Run:
         )
         parts.liveness.most_tasks = lambda: loop.most_tasks
         parts.liveness.look = lambda: self._look(loop)
-        parts.liveness.service_warnings = lambda: (*parts.outages.texts.values(), *parts.news.warnings())
+        parts.liveness.service_warnings = lambda: (
+            *parts.outages.texts.values(),
+            *parts.news.warnings(),
+            *self._map_file.warnings,
+        )
+        parts.liveness.reload_report = lambda: loop.reload.report
+        loop.reload.tell = lambda answer: parts.metrics.observe_reload(answer.outcome)
         loop.silences = self._silences
-        selects = _selects(spark, service_map)
-        if selects is not None:
-            parts.owned_tables.check_select = selects.check
+        sql = TablesWithSql(spark, service_map.storage)
+        parts.owned_tables.check_select = sql.check
         parts.registrar.start()
         parts.news.start()
         with parts.liveness.heartbeats(loop.stuck_seconds, parts.owned_tables.tables.values()):
             # with --takeover, only live owners that this first start meets are fenced
             loop.start_tables(with_sql=self._request.take_over)
             parts.ownership.end_take_over()
-            settings = task_settings(service_map, loop.settings)
+            settings = sql.settings = task_settings(service_map, loop.settings)
             units = UnitJobs(spark, task_function(run_unit, settings))
             if not self._request.once:
                 loop.chores.run_jobs_with(units)
@@ -147,7 +151,7 @@ class Run:
                 trigger_seconds=service_map.trigger_seconds,
                 once=self._request.once,
                 stop_seconds=service_map.limits.stop_seconds,
-                sql=None if selects is None else _sql_jobs(spark, settings, selects),
+                sql=sql,
                 on_stop=units.drop,
             )
             query.start()
@@ -180,8 +184,16 @@ class Run:
             told = parts.liveness.conditions
             return told.warnings, {t.table: (type(t.state), len(t.warnings)) for t in told.tables}
 
-        patient = replace(wiring, ports=replace(wiring.ports, files=files))
-        return self._request.tools.page(patient, parts.watcher.recent, news)
+        made: tuple[str, Callable[[], bytes]] | None = None
+
+        def page() -> bytes:
+            nonlocal made
+            if made is None or made[0] != wiring.map.fingerprint:  # a reload has replaced the map
+                patient = replace(wiring, ports=replace(wiring.ports, files=files))
+                made = wiring.map.fingerprint, self._request.tools.page(patient, parts.watcher.recent, news)
+            return made[1]()
+
+        return page
 
     def _live_status(self) -> LiveStatus:
         parts = self._parts
@@ -198,7 +210,7 @@ class Run:
         """Show that the run is alive, and end it if every table is stopped. The main loop calls it a few times a second."""
         if self._signals.hung_up:
             self._signals.hung_up = False
-            log.warning("SIGHUP changes nothing: restart the run when the map has changed")
+            loop.reload.ask_by_signal()
         tables = self._parts.owned_tables.tables.values()
         if self._parts.liveness.tick(loop.stuck_seconds(), tables):
             self._parts.watcher.idle(list(tables), len(self._parts.owned_tables.conflicts))
@@ -212,6 +224,8 @@ class Run:
         for probe in parts.probes.values():
             probe.keep_asking()
         tables = list(parts.owned_tables.tables.values())
+        running = loop.reload.report.map
+        parts.metrics.observe_map(running, differs=self._map_file.differs_from(running))
         parts.watcher.objectives(tables)
         parts.news.report()
         parts.outages(systems_away(loop.no_plan, parts.registrar.no_answer, tables, self._silences()))
@@ -278,18 +292,3 @@ class Run:
             pending,
             why or MetastoreUnavailable(f"Hive at {', '.join(hive.addresses)} has not answered yet"),
         )
-
-
-def _selects(spark: "SparkSession", service_map: ServiceMap) -> "Selects | None":
-    """Return None if no table has SQL; then nothing of `sql` is imported."""
-    if all(rule.sql is None for rule in service_map.tables):
-        return None
-    from kafka2hive.sql.selects import Selects
-
-    return Selects(spark, service_map.storage)
-
-
-def _sql_jobs(spark: "SparkSession", settings: TaskSettings, selects: "Selects") -> "SqlJobs":
-    from kafka2hive.sql.job import SqlJobs
-
-    return SqlJobs(spark, settings, selects)

@@ -1,7 +1,7 @@
 """SIGTERM and SIGINT: while a run has nothing to shut down, they may interrupt it anywhere; later they are only noted.
 
 If the process has a terminal, SIGHUP means that the terminal was closed, and counts as SIGTERM. Otherwise (`systemctl kill
--s HUP`) the run goes on.
+-s HUP`) the run reloads its map.
 """
 
 import os
@@ -30,7 +30,7 @@ def is_interruption(error: BaseException) -> bool:
 
 
 class StopSignals:
-    """The signals that a run has received. The first sets `stop` and `number`. `hung_up` notes a SIGHUP to be ignored."""
+    """The signals that a run has received. The first sets `stop` and `number`; `hung_up`: a SIGHUP has asked for a reload."""
 
     def __init__(self) -> None:
         self.hung_up = False

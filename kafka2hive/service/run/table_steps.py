@@ -26,7 +26,7 @@ from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
 from kafka2hive.service.run.table_guard import TableGuard
 from kafka2hive.service.tables.report import Reporter, TablePublication
-from kafka2hive.service.tables.table_state import Table, Unowned
+from kafka2hive.service.tables.table_state import Owned, Table, Unowned
 from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -164,6 +164,22 @@ class TableSteps:
         self.chores.watch(table)
         self._owned_tables.clean_up(table)
         return published
+
+    def release(self, table: Table) -> None:
+        """Record what Hive has confirmed of an owned table, and forget the table: its ledger stays as a clean end leaves it.
+
+        Its next owner, perhaps this run by another map, takes it over as after a restart. If the snapshot fails, its
+        registrations stay pending, and the next owner does them again.
+        """
+        if isinstance(table.ownership, Owned):
+            waiting = table.owned.ledger.pending_registrations
+            if table.owned.admitted and table.aside is None:
+                self.record_registrations([table], ending=True)
+            self._registrar.give_up(waiting | table.open_registrations)
+        self._registrar.watch(table.name, frozenset())
+        self._registrar.drop(table.name, {})
+        self.guard.forget(table)
+        self.settings.pop(table.name, None)
 
     def carry_out(self, table: Table, order: Order, result: str | Kafka2HiveError = ORDER_DONE) -> None:
         """Commit the snapshot that records an operator's order with its `result`. Raises as `publish` does."""

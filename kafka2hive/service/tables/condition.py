@@ -96,6 +96,51 @@ class RunEnd:
     trouble: Trouble | None = None
 
 
+RELOAD_PLANNED, RELOAD_APPLIED, RELOAD_UNCHANGED = "planned", "applied", "unchanged"
+RELOAD_REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadAnswer:
+    """What a run did about one request to reload its map, at the time `at` (ISO 8601 UTC, by the run's clock).
+
+    `order` is the order's id, "" for a SIGHUP. `outcome` is one of the constants RELOAD_*. `map` is the fingerprint of the map
+    that was read, "" if it could not be. `changed` has the changed keys by table, `restart` the lines about keys that need a
+    restart. `aside` are the added and changed tables that were set aside since.
+    """
+
+    order: str
+    given_by: str
+    at: str
+    outcome: str
+    map: str = ""
+    added: tuple[str, ...] = ()
+    changed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    removed: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    restart: tuple[str, ...] = ()
+    trouble: Trouble | None = None
+    aside: tuple[tuple[str, Trouble], ...] = ()
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTable:
+    """A table that a reload has removed from its run, which owned it with the generation of this number."""
+
+    table: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadReport:
+    """The fingerprint of the `map` that a run has now, its newest `answers`, and the tables that it has `released`."""
+
+    map: str = ""
+    answers: tuple[ReloadAnswer, ...] = ()
+    released: tuple[ReleasedTable, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class RunConditions:
     """The conditions of all tables of a run, unchanged since `at` (ISO 8601 UTC to the second, by the run's clock).
@@ -103,6 +148,8 @@ class RunConditions:
     - `end`: how the run ended; None while it runs.
     - `most_tasks`: the maximum number of tasks in an epoch now; None before the first plan.
     - `map`: the fingerprint of the run's map; empty for a run of an older version.
+    - `reloads`: the newest answers to requests to reload the map, the last one at the end.
+    - `released`: the tables that reloads have removed from the run.
     - `decoder`: the decoder of the run's driver; empty for a run of an older version.
     - `warnings`: present problems that concern all tables.
     """
@@ -114,6 +161,8 @@ class RunConditions:
     map: str = ""
     decoder: str = ""
     warnings: tuple[str, ...] = ()
+    reloads: tuple[ReloadAnswer, ...] = ()
+    released: tuple[ReleasedTable, ...] = ()
 
     @property
     def was_fenced(self) -> bool:
@@ -136,6 +185,8 @@ def encode(run: RunConditions) -> bytes:
         "map": run.map,
         "decoder": run.decoder,
         "warnings": list(run.warnings),
+        "reloads": [asdict(answer) for answer in run.reloads],
+        "released": [asdict(table) for table in run.released],
         "tables": tables,
     }
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
@@ -164,9 +215,25 @@ def decode(data: bytes) -> RunConditions:
             map=str(document.get("map", "")),
             decoder=document.get("decoder", ""),
             warnings=tuple(document.get("warnings", ())),
+            reloads=tuple(map(_reload, document.get("reloads", ()))),
+            released=tuple(ReleasedTable(**plain) for plain in document.get("released", ())),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a run's conditions: {error}") from error
+
+
+def _reload(plain: dict[str, Any]) -> ReloadAnswer:
+    names = {name: tuple(plain[name]) for name in ("added", "removed", "keys", "restart")}
+    trouble = plain["trouble"]
+    return ReloadAnswer(
+        **plain
+        | names
+        | {
+            "changed": tuple((table, tuple(keys)) for table, keys in plain["changed"]),
+            "trouble": None if trouble is None else Trouble(**trouble),
+            "aside": tuple((table, Trouble(**error)) for table, error in plain["aside"]),
+        }
+    )
 
 
 def _end(plain: dict[str, Any] | None) -> RunEnd | None:

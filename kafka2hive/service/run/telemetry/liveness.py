@@ -16,6 +16,7 @@ from kafka2hive.observe.endpoint import Health, Notifier
 from kafka2hive.service.containment import Containment, bug_in
 from kafka2hive.service.run.telemetry.probe import Probe
 from kafka2hive.service.tables.condition import (
+    ReloadReport,
     Retrying,
     RunConditions,
     RunEnd,
@@ -93,6 +94,8 @@ class Liveness:
         """Returns the maximum number of tasks in an epoch; the run sets it when the epoch loop exists."""
         self.service_warnings: Callable[[], tuple[str, ...]] = lambda: ()
         """Returns the warnings that concern all tables."""
+        self.reload_report: Callable[[], ReloadReport] = lambda: ReloadReport(wiring.map.fingerprint)
+        """Returns which map the run has, and what became of requests to reload it."""
         self.look: Callable[[], None] = lambda: None
         """Called before each heartbeat, also if the run makes no progress."""
         self._containment = Containment()
@@ -183,7 +186,7 @@ class Liveness:
 
     def _show(self, tables: Collection[Table]) -> None:
         self._health.progress()
-        self._conditions.note(list(tables), self.most_tasks(), self.service_warnings())
+        self._conditions.note(list(tables), self.most_tasks(), self.service_warnings(), self.reload_report())
         self._signs.request(PATIENCE_SECONDS)
 
     def _send_signs(self) -> str | None:
@@ -214,7 +217,7 @@ class ConditionTeller:
         self._files = files
         self._decoder = decoder
         self._clock = clock
-        self._map = fingerprint
+        self._reload = ReloadReport(fingerprint)
         self.newest = RunConditions(())
         self._text = b""
         self._retrying: dict[str, Retrying] = {}
@@ -224,13 +227,18 @@ class ConditionTeller:
         self._containment = Containment()
 
     def note(
-        self, tables: Collection[Table], most_tasks: int | None = None, warnings: tuple[str, ...] = ()
+        self,
+        tables: Collection[Table],
+        most_tasks: int | None = None,
+        warnings: tuple[str, ...] = (),
+        reload: ReloadReport | None = None,
     ) -> None:
         """Note the conditions, with the `warnings` that concern all tables. Other threads may change the tables meanwhile."""
         conditions = tuple(self._condition_or_bug(table) for table in tables)
-        shown = self.newest
-        now = (conditions, most_tasks, warnings)
-        if not shown.at or now != (shown.tables, shown.most_tasks, shown.warnings):
+        shown, before = self.newest, self._reload
+        self._reload = before if reload is None else reload
+        now = (conditions, most_tasks, warnings, self._reload)
+        if not shown.at or now != (shown.tables, shown.most_tasks, shown.warnings, before):
             told = self._conditions_now(conditions)
             self.newest = replace(told, most_tasks=most_tasks, warnings=warnings)
             self._text = encode(self.newest)
@@ -246,7 +254,15 @@ class ConditionTeller:
         self._files.end(None if end is None else encode(replace(self._conditions_now(conditions), end=end)))
 
     def _conditions_now(self, conditions: tuple[TableCondition, ...]) -> RunConditions:
-        return RunConditions(conditions, self._now(), map=self._map, decoder=self._decoder)
+        reload = self._reload
+        return RunConditions(
+            conditions,
+            self._now(),
+            map=reload.map,
+            decoder=self._decoder,
+            reloads=reload.answers,
+            released=reload.released,
+        )
 
     def _now(self) -> str:
         return utc_text(self._clock.epoch_ms() / 1000)

@@ -46,6 +46,7 @@ class EpochWatcher:
         self._began = clock.monotonic()
         self._hive = hive
         self._totals = Totals()
+        self._shown: set[str] = set()
         self._freshness = Freshness()
         self._objectives = ObjectiveWatch(metrics, attainments)
         self._containment = Containment()
@@ -105,6 +106,10 @@ class EpochWatcher:
     def idle(self, tables: list[Table], refused_topics: int = 0) -> None:
         """Report lag, pending registrations, set-aside tables and topics without a table. It is called also between epochs."""
         now = self._clock.epoch_ms() / 1000
+        names = {table.name for table in tables}
+        for gone in self._shown - names:  # a reload has removed it
+            self._metrics.forget_table(gone)
+        self._shown = names
         for table in tables:
             self._containment.attempt(table.name, partial(self._observe, table, now))
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))

@@ -91,7 +91,7 @@ def test_a_group_that_goes_on_reading_is_asked_before_the_ends_of_the_logs(wirin
     assert positions(wiring) == {FIRST: 43, SECOND: 41}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Raced(Wiring):
     """A wiring whose process is overtaken: `rival` runs before the first take-over."""
 
