@@ -334,6 +334,7 @@ class ServiceKeys:
             "Receivers that are told of complete partitions and of what changes later, [more](#news).",
             written="list of sections",
             example="[{name: airflow, url: https://airflow:8443/news}]",
+            change="each receiver has a thread, which the run starts with it",
         ),
     ] = ()
     run_directory: Annotated[
