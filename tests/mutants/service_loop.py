@@ -8,6 +8,7 @@ COMPLETION = "kafka2hive.service.run.completion"
 EPOCHS = "kafka2hive.service.run.epochs"
 INBOX_WATCH = "kafka2hive.service.run.inbox_watch"
 KAFKA_VIEW = "kafka2hive.service.topics.kafka_view"
+MAP_RELOAD = "kafka2hive.service.run.map_reload"
 LIVENESS = "kafka2hive.service.run.telemetry.liveness"
 MANIFESTS = "kafka2hive.service.tables.manifests"
 ONCE = "kafka2hive.service.run.once"
@@ -152,8 +153,8 @@ SERVICE_LOOP = (
         (
             "tables with SQL keep the others waiting",
             (
-                ("            self._steps.start_due(with_sql=with_sql)\n            if self._once is None"),
-                "            self._steps.start_due()\n            if self._once is None",
+                ("            self._steps.start_due(with_sql=with_sql)\n            self.reload.conclude()"),
+                "            self._steps.start_due()\n            self.reload.conclude()",
             ),
         ),
         (
@@ -797,6 +798,93 @@ SERVICE_LOOP = (
         (
             "an order to a table of another service waits for ever",
             ("        return state.service == self._wiring.map.service\n", "        return True\n"),
+        ),
+    ),
+    *mistakes(
+        MAP_RELOAD,
+        "tests/unit/service/run/test_map_reload.py",
+        (
+            "a map with a key that needs a restart is applied",
+            ("refusal = _restart_needed(new, found) if found.restart else ", "refusal = "),
+        ),
+        ("a refused map is applied", ("        if prepared.refusal is not None:\n", "        if False:\n")),
+        ("a plan is carried out", ("        elif request.is_plan:\n", "        elif False:\n")),
+        (
+            "another file than the operator's is applied",
+            ('if request.fingerprint not in ("", new.fingerprint):', "if False:"),
+        ),
+        (
+            "a second order takes the place of the first",
+            ("            elif under_way is None:\n", "            elif True:\n"),
+        ),
+        (
+            "a signal during a reload is lost",
+            (
+                "        if self._signalled and self._under_way is None:\n            self._signalled = False\n",
+                "        signalled, self._signalled = self._signalled, False\n"
+                "        if signalled and self._under_way is None:\n",
+            ),
+        ),
+        (
+            "topics that came before the reload count as born later",
+            (
+                "        return self._kafka.born_later - self._born_before.get(table.name, frozenset())\n",
+                "        return self._kafka.born_later\n",
+            ),
+        ),
+        (
+            "tables are released before Kafka's topics are known",
+            ("        topics = self._kafka.cluster(fresh=True).topics\n", ""),
+            (
+                "        self._owned_tables.refresh(topics)\n",
+                "        self._owned_tables.refresh(self._kafka.cluster(fresh=True).topics)\n",
+            ),
+        ),
+        (
+            "a removal waits for Hive for ever",
+            ("        if now >= under_way.settles_until:\n            return True\n", ""),
+        ),
+        (
+            "a removed table does not wait for Hive",
+            (
+                "            return False\n        return True\n",
+                "            return True\n        return True\n",
+            ),
+        ),
+        (
+            "a table that waits to be removed gets more records",
+            ("            under_way.leaving = self._fates(prepared)[0]\n", ""),
+        ),
+        (
+            "an unchanged table is taken over again",
+            ("if name in rules and rules[name] != table.rule)", "if name in rules)"),
+        ),
+        (
+            "a table that was added again counts as released",
+            ("for each in released if each.table not in self._owned_tables.tables)", "for each in released)"),
+        ),
+        (
+            "the added tables that were set aside are not told",
+            (
+                "for table in of_reload if table.aside is not None]",
+                "for table in () if table.aside is not None]",
+            ),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.config.difference",
+        "tests/unit/config/test_difference.py",
+        (
+            "columns that are added do not count as changes",
+            (
+                "names = [name for name in {**earlier, **later} if earlier.get(name) != later.get(name)]\n    below",
+                "names = [name for name in earlier if earlier.get(name) != later.get(name)]\n    below",
+            ),
+        ),
+        ("patterns for tables of one name are one", ("        seen[rule.table] += 1\n", "")),
+        (
+            "a key of Kafka counts as one that is reloaded",
+            ("        return key.key.change\n    reason", "        return IN_PLACE\n    reason"),
         ),
     ),
     *mistakes(

@@ -261,6 +261,18 @@ COMPLETE_SERVICES = (
     "withheld partitions that were registered",
 )
 
+RELOAD = (
+    "a table added while a run is alive",
+    "a table changed while a run is alive",
+    "a table removed while a run is alive",
+    "calm",
+    "crashes",
+    "fenced",
+    "late promote that hit",
+    "reloads applied",
+    "reloads cut short",
+)
+
 CASES = {
     "ledger": LEDGER,
     "replay": REPLAY,
@@ -272,6 +284,7 @@ CASES = {
     "service": SERVICE,
     "damage": DAMAGE,
     "orders": ORDERS,
+    "reload": RELOAD,
 }
 """By kind of schedules."""
 

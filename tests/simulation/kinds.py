@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tests.simulation import compaction, complete, news, replays, retention, schedule
 from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome
-from tests.simulation.service import damaged, orders
+from tests.simulation.service import damaged, orders, reloads
 from tests.simulation.service import schedule as service
 
 Play = Callable[[int, Production, Callable[[str], None] | None], Outcome]
@@ -21,6 +21,7 @@ KINDS: dict[str, Play] = {
     "complete-services": complete.run_services,
     "damage": damaged.run_schedule,
     "orders": orders.run_schedule,
+    "reload": reloads.run_schedule,
 }
 """`ledger`: the steps of one ledger. `replay`: those of a table whose dead letters come back.
 
@@ -29,6 +30,7 @@ KINDS: dict[str, Play] = {
 `news`: those of a compacted table whose news go to receivers.
 `service`: whole processes of two services. `complete-services`: those, one table of which Hive gets when it is complete.
 `damage`: those, damaged and repaired. `orders`: whole processes that take orders of operators.
+`reload`: whole processes whose maps change while they are alive.
 """
 
 

@@ -51,6 +51,7 @@ WITHDRAWAL = LEDGER + "repair.withdrawal"
 BACKLOGS = SERVICE + "run.backlogs"
 EPOCHS = SERVICE + "run.epochs"
 COMPLETION = SERVICE + "run.completion"
+MAP_RELOAD = SERVICE + "run.map_reload"
 OWNED_TABLES = SERVICE + "run.owned_tables"
 ONCE = SERVICE + "run.once"
 KAFKA_VIEW = SERVICE + "topics.kafka_view"
@@ -132,6 +133,10 @@ def _of_service(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
 
 def _of_orders(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="orders")
+
+
+def _of_reload(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="reload")
 
 
 def _of_replay(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
@@ -1526,6 +1531,54 @@ MUTANTS = (
         ("return table.rule.compact if ordered is None else ordered.options", "return table.rule.compact"),
     ),
     # orders of an operator
+    _of_reload(
+        "a changed table keeps its former entry of the map",
+        MAP_RELOAD,
+        ("self._owned_tables.drop(removed | changed)", "self._owned_tables.drop(removed)"),
+    ),
+    _of_reload(
+        "a removed table is served on",
+        MAP_RELOAD,
+        ("self._owned_tables.drop(removed | changed)", "self._owned_tables.drop(changed)"),
+    ),
+    _of_reload(
+        "a reload reads the new map and goes on with the former one",
+        MAP_RELOAD,
+        ("        self._wiring.adopt(prepared.map)\n", ""),
+    ),
+    _of_reload(
+        "the topics are not routed by the new map while they are the same",
+        OWNED_TABLES,
+        ("pair[0] not in names)\n        self._routes_due_at = -math.inf\n", "pair[0] not in names)\n"),
+    ),
+    _of_reload(
+        "a released table commits with what the run remembers of it",
+        TABLE_STEPS,
+        ("        self.guard.forget(table)\n        self.settings", "        self.settings"),
+    ),
+    _of_reload(
+        "the answers of Hive about a table's former entry count on",
+        OWNED_TABLES,
+        ("            self._gate.forget(name)\n", ""),
+    ),
+    _of_reload(
+        "a changed table begins with the state that the run remembers of its ledger",
+        OWNED_TABLES,
+        (
+            "                self.tables[table.name] = Table(table)\n",
+            "                self.tables[table.name] = Table(table, state=self.former.pop(table.name, Unowned()))\n",
+        ),
+        (
+            "        self.tables = {name: table for name, table in self.tables.items() if name not in names}\n",
+            "        self.former.update({n: self.tables[n].state for n in names if n in self.tables})\n"
+            "        self.tables = {name: table for name, table in self.tables.items() if name not in names}\n",
+        ),
+        (
+            "    tables: dict[str, Table] = field(default_factory=dict, init=False)\n",
+            "    tables: dict[str, Table] = field(default_factory=dict, init=False)\n"
+            "    former: dict = field(default_factory=dict, init=False)\n",
+        ),
+    ),
     _of_orders(
         "an order's file is moved before the snapshot that records it",
         ORDERS,

@@ -25,6 +25,7 @@ SCHEDULES = {
     "service": 160,
     "damage": 80,
     "orders": 40,
+    "reload": 24,
 }
 """Schedules by kind; docs/simulation.md says why so many. `scripts/simulate` plays any number."""
 RARE = {"compaction": (75,), "replay": (356,), "retention": (149,), "orders": (70, 90)}

@@ -9,6 +9,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, TypeVar
 
+from kafka2hive.config.keys import ServiceMap
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.ports import Ports, RetryPolicy
@@ -49,6 +50,7 @@ from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on, not_registered
 from kafka2hive.service.run.telemetry.liveness import ConditionTeller
 from kafka2hive.service.start.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.condition import ReloadAnswer
 from kafka2hive.service.tables.report import Reporter, TablePublication, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.topics.kafka_view import KafkaView
@@ -68,6 +70,10 @@ from tests.simulation.world import World
 SLOTS = 3
 CONTAINED = ("bug", "ledger.repair_under_way", "ledger.spent", "table.not_owned", "task.wrong_epoch")
 BUG_RATES = (0.002, 0.01, 0.03)
+EDITS, ASKS, NEW_COLUMNS = 0.1, 0.5, 0.2
+"""How often, in a round of a run, an operator changes the map, and asks a run with an older one for a reload."""
+MAP_TEXT = "service: sim"
+"""The text of every map here, in which problems would have their lines."""
 Result = TypeVar("Result")
 PATIENCE = (0.2, 0.4, 0.8)
 """The waits of the ledger's retries, by which they are recognised; all other waits here are different."""
@@ -90,6 +96,8 @@ class Surroundings:
     If `has_bugs`, unexpected errors stop the work on tables. If `tables_vanish`, others drop tables in Hive, and runs look for
     theirs. If `takes_orders`, runs look into their inboxes. `versions` has each process's owner names and the version of its map,
     `tried` the files of letters that a process has decoded, each with the process.
+    If `reloads`, runs take the newest map while they are alive; `absent` are the tables that it lacks, and if `edits`, operators
+    go on changing it.
     """
 
     world: World
@@ -108,12 +116,33 @@ class Surroundings:
     moved_partitions: dict[str, str] = field(default_factory=dict)
     takes_orders: bool = False
     has_bugs: bool = False
+    absent: frozenset[str] = frozenset()
+    reloads: bool = False
+    edits: bool = False
     versions: list[tuple[set[str], int]] = field(default_factory=list)
     tried: set[tuple[str, str]] = field(default_factory=set)
 
     def version_of(self, owner: str) -> int:
         """Return the version of the map of the process with this owner name."""
         return next(version for names, version in self.versions if owner in names)
+
+    def newest_map(self, service: str) -> ServiceMap:
+        """Return what a service's file of the map holds now."""
+        newest = map_of(
+            service, self.version, tuple(self.moved.items()), self.refuses_late, self.waits, self.completes
+        )
+        tables = tuple(rule for rule in newest.tables if rule.table not in self.absent)
+        return replace(newest, tables=tables, fingerprint=f"{self.version}-{','.join(sorted(self.absent))}")
+
+    def edit(self, dice: Random) -> None:
+        """Change the map of the service with two tables: its columns, or whether it has one of them."""
+        tables = sorted(TABLES["sim"])
+        if self.version + 1 < len(COLUMNS) and dice.random() < NEW_COLUMNS:
+            self.version += 1
+            self.world.tell("(event)", f"the maps have version {self.version}")
+            return
+        self.absent = frozenset() if self.absent else frozenset({dice.choice(tables)})
+        self.world.tell("(event)", f"the map of sim lacks {sorted(self.absent)}")
 
     def location(self, table: str) -> str:
         """Return the table's location in the map."""
@@ -293,6 +322,7 @@ class WatchedTables(OwnedTables):
         return published
 
     def publish(self, table: Table, change: Any) -> TablePublication:
+        self.process.check_entry(table)
         published = super().publish(table, change)
         self.process.check_topics(table)
         self.process.check_compared(table)
@@ -368,16 +398,9 @@ class Process:
         attempts, blocked = 2 + world.below(3), 1 + world.below(3)
         retry_policy = RetryPolicy(attempts=attempts, blocked_attempts=blocked, denied_attempts=blocked)
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
-        self.version = around.version
+        self.dice_of_reloads = Random(f"reloads of {name} of {world.seed}")
         self.wiring = Wiring(
-            map_of(
-                order.service,
-                self.version,
-                tuple(around.moved.items()),
-                around.refuses_late,
-                around.waits,
-                around.completes,
-            ),
+            around.newest_map(order.service),
             ports,
             SimulatedProcesses(name),
             AnyOrder(world.below),
@@ -422,6 +445,55 @@ class Process:
             once=order.once,
             orders=InboxWatch(self.wiring) if around.takes_orders else None,
         )
+        self.loop.reload.load = self._load
+        self.loop.reload.beside = lambda work: work()
+        self.loop.reload.tell = self._check_reload
+
+    def _load(self) -> tuple[ServiceMap, str]:
+        self.world.count["reloads begun"] += 1
+        return self.around.newest_map(self.order.service), MAP_TEXT
+
+    @property
+    def version(self) -> int:
+        """The version of the process's map."""
+        return int(self.wiring.map.fingerprint.partition("-")[0])
+
+    @property
+    def has_newest_map(self) -> bool:
+        return self.wiring.map.fingerprint == self.around.newest_map(self.order.service).fingerprint
+
+    def _live_with_the_map(self) -> None:
+        """Let an operator change the map's file, or ask this run to take it."""
+        dice = self.dice_of_reloads
+        if self.around.edits and dice.random() < EDITS:
+            self.around.edit(dice)
+        if not self.order.once and not self.has_newest_map and dice.random() < ASKS:
+            self.loop.reload.ask_by_signal()
+
+    def _check_reload(self, answer: ReloadAnswer) -> None:
+        """Check that a reload leaves exactly the tables of its map, or changes nothing. Raises Violation."""
+        self.world.tell(self.name, f"reload: {answer}")
+        self.world.count[f"reloads {answer.outcome}"] += 1
+        self.world.count["reloads answered"] += 1
+        self.world.count["a table removed while a run is alive"] += len(answer.removed)
+        self.world.count["a table added while a run is alive"] += len(answer.added)
+        self.world.count["a table changed while a run is alive"] += len(answer.changed)
+        if answer.outcome == "refused":
+            assert answer.trouble is not None
+            if answer.trouble.code != "reload.owned" and not self._causes():
+                raise Violation(f"{self.name} refuses a reload though nothing went wrong: {answer}")
+        elif answer.map != self.wiring.map.fingerprint:
+            raise Violation(f"{self.name} has taken {answer.map}, and has {self.wiring.map.fingerprint}")
+        for table in self.tables.tables.values():
+            self.check_entry(table)
+
+    def check_entry(self, table: Table) -> None:
+        """Check that the table's entry is that of the process's map. Raises Violation."""
+        rules = {rule.table: rule for rule in self.wiring.map.tables}
+        if table.name != BY_PATTERN and rules.get(table.name) != table.rule:
+            raise Violation(
+                f"{self.name} works on {table.name}, which its map has as {rules.get(table.name)}"
+            )
 
     def run(self) -> ExitCode:
         """Run until the process ends, with production's exit code. Raises Violation if it ends without a reason."""
@@ -476,6 +548,8 @@ class Process:
         self.ownership.end_take_over()
         while True:
             self._mark()
+            if self.around.reloads:
+                self._live_with_the_map()
             epoch = self.bugs.during(self.loop.plan)
             self._beat()
             if epoch is not None:
@@ -487,8 +561,12 @@ class Process:
             self.world.count["a table waits for more records"] += any(
                 isinstance(t.state, Owned) and t.lag for t in tables
             )
-            self.settled = len(tables) == len(TABLES[self.order.service]) and all(
-                isinstance(t.state, Owned) and not t.lag and self._is_certified(t) for t in tables
+            is_whole = len(tables) == len(self.wiring.map.tables)
+            has_map = self.has_newest_map or not self.around.reloads
+            self.settled = (
+                is_whole
+                and has_map
+                and all(isinstance(t.state, Owned) and not t.lag and self._is_certified(t) for t in tables)
             )
             if self.order.once:
                 return self._drained()

@@ -147,7 +147,7 @@ class ServiceSchedule(Schedule):
         arrive_in_hive(self.around)
         for actor, process in self.processes.items():
             process.settled = False
-            if actor in self.running and process.version < self.around.version:
+            if actor in self.running and process.version < self.around.version and not self.around.reloads:
                 self.running.remove(actor)  # after a change of the map its runs are restarted
                 actor.crash()
         self._settle()

@@ -287,7 +287,8 @@ def test_nothing_is_changed_while_kafka_does_not_answer(
     monkeypatch.setattr(service.kafka, "cluster", answering)
     service.dump()
     assert "air.late" not in service.tables.tables
-    assert [answer.outcome for answer in service.reload.report.answers] == ["applied"]
+    report = service.reload.report
+    assert [answer.outcome for answer in report.answers] == ["applied"]
 
 
 def test_an_added_table_that_cannot_start_is_told_and_the_others_go_on(service: Service) -> None:
