@@ -1551,34 +1551,6 @@ MUTANTS = (
         OWNED_TABLES,
         ("pair[0] not in names)\n        self._routes_due_at = -math.inf\n", "pair[0] not in names)\n"),
     ),
-    _of_reload(
-        "a released table commits with what the run remembers of it",
-        TABLE_STEPS,
-        ("        self.guard.forget(table)\n        self.settings", "        self.settings"),
-    ),
-    _of_reload(
-        "the answers of Hive about a table's former entry count on",
-        OWNED_TABLES,
-        ("            self._gate.forget(name)\n", ""),
-    ),
-    _of_reload(
-        "a changed table begins with the state that the run remembers of its ledger",
-        OWNED_TABLES,
-        (
-            "                self.tables[table.name] = Table(table)\n",
-            "                self.tables[table.name] = Table(table, state=self.former.pop(table.name, Unowned()))\n",
-        ),
-        (
-            "        self.tables = {name: table for name, table in self.tables.items() if name not in names}\n",
-            "        self.former.update({n: self.tables[n].state for n in names if n in self.tables})\n"
-            "        self.tables = {name: table for name, table in self.tables.items() if name not in names}\n",
-        ),
-        (
-            "    tables: dict[str, Table] = field(default_factory=dict, init=False)\n",
-            "    tables: dict[str, Table] = field(default_factory=dict, init=False)\n"
-            "    former: dict = field(default_factory=dict, init=False)\n",
-        ),
-    ),
     _of_orders(
         "an order's file is moved before the snapshot that records it",
         ORDERS,

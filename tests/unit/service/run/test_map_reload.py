@@ -291,6 +291,21 @@ def test_nothing_is_changed_while_kafka_does_not_answer(
     assert [answer.outcome for answer in report.answers] == ["applied"]
 
 
+def test_a_signal_during_a_reload_is_followed_after_it(service: Service) -> None:
+    held: list[Callable[[], None]] = []
+    service.reload.beside = held.append
+    service.reload.ask_by_signal()
+    service.dump()
+    assert len(held) == 1
+    service.reload.ask_by_signal()
+    service.dump()
+    assert len(held) == 1, "one at a time"
+    held.pop()()
+    service.dump()
+    service.dump()
+    assert len(held) == 1 and len(service.reload.report.answers) == 1
+
+
 def test_an_added_table_that_cannot_start_is_told_and_the_others_go_on(service: Service) -> None:
     service.kafka.ends[OTHER] = 3
     wrong = TableError("hive.no_table", "air.other does not exist", "create it")
