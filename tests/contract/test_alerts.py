@@ -318,6 +318,8 @@ def _eventful(minutes: Minutes) -> ServiceMetrics:
         exporter.observe_goal(TABLE, 120.0, 0.99)
         exporter.observe_objective(TABLE, 60.0, is_met=True)
         exporter.news.note_waiting("airflow", 1, 5.0)
+        exporter.observe_map("0" * 64, differs=True)
+        exporter.observe_reload("applied")
         exporter.news.note_taken("airflow")
         exporter.news.note_failure("airflow", "news.later")
 

@@ -387,6 +387,34 @@ ROWS: Sequence[tuple[str, Sequence[Graph]]] = (
                 [(f"max by (receiver) (kafka2hive_news_silent_seconds{{{SERVICE}}})", "{{receiver}}")],
             ),
             Graph(
+                "Map that differs",
+                "1: the map's file has another text than the map that the run has, which a reload or a restart would take.",
+                "short",
+                [(f"max by (instance) (kafka2hive_map_differs{{{SERVICE}}})", "{{instance}}")],
+            ),
+            Graph(
+                "Maps",
+                "Which map each run has, by the first digits of the SHA-256 of its text.",
+                "short",
+                [
+                    (
+                        f"max by (instance, fingerprint) (kafka2hive_map_info{{{SERVICE}}})",
+                        "{{instance}}: {{fingerprint}}",
+                    )
+                ],
+            ),
+            Graph(
+                "Reloads",
+                "Requests to reload the map, by outcome.",
+                "short",
+                [
+                    (
+                        f"sum by (outcome) (increase(kafka2hive_reloads_total{{{SERVICE}}}[$__rate_interval]))",
+                        "{{outcome}}",
+                    )
+                ],
+            ),
+            Graph(
                 "Compiled decoder",
                 "1: the service decodes with the compiled library; 0: in Python, slowly.",
                 "short",
