@@ -394,7 +394,16 @@ def _where() -> tuple[PlaceAnswer, ...]:
     )
     drop = PartitionDrop(900, "2014-02-05T00:00:00Z", "2014-02-06T00:00:05Z")
     kept = replace(file, final="hdfs://namenode:8020/w/dt=2013-01-02/b.final")
-    return (PlaceAnswer("air.flights", "read by task 0 of epoch 42", 42, (file, kept), {file.final: drop}),)
+    return (
+        PlaceAnswer(
+            "air.flights",
+            "read by task 0 of epoch 42",
+            42,
+            (file, kept),
+            {file.final: drop},
+            frozenset({kept.final}),
+        ),
+    )
 
 
 def _dead_letters() -> DeadLetterList:

@@ -15,6 +15,7 @@ import pytest
 from hdfs_native import Client, WriteOptions
 
 from tests.drills.conftest import Figures
+from tests.drills.delete_before_write import DeleteBeforeWrite, content, lost_delete
 from tests.drills.form import Form
 from tests.drills.leftovers import take_marker_drafts_away
 from tests.drills.stream import Stream, some_flights
@@ -42,26 +43,6 @@ def proxy(forgetful: Hdfs) -> Iterator[NameNodeProxy]:
         yield proxy
 
 
-class DeleteBeforeWrite:
-    """A writer as many are: an attempt clears the target of what an earlier one may have left, writes, renames."""
-
-    def __init__(self, client: Client, folder: str) -> None:
-        self.target = f"{folder}/part-0"
-        self._staged = f"{folder}/_part-0.tmp"
-        self._client = client
-
-    def attempt(self, data: bytes) -> None:
-        """Raises OSError when an answer is lost; the caller starts a new attempt, as a scheduler would."""
-        self._client.delete(self.target)
-        self.stage(data)
-        self._client.rename(self._staged, self.target)
-
-    def stage(self, data: bytes) -> None:
-        writer = self._client.create(self._staged, WriteOptions(overwrite=True))
-        writer.write(data)
-        writer.close()
-
-
 def outlive_the_cache(hdfs: Hdfs) -> None:
     """The master answers nobody until its memory of answers is over (its clock goes on), then does other work."""
     hdfs.namenode.suspend()
@@ -74,24 +55,9 @@ def outlive_the_cache(hdfs: Hdfs) -> None:
         client.create("/other-work", WriteOptions(overwrite=True)).close()
 
 
-def content(client: Client, path: str) -> bytes | None:
-    try:
-        with client.read(path) as file:
-            return bytes(file.read())
-    except FileNotFoundError:
-        return None
-
-
-def lost_delete(forgetful: Hdfs, proxy: NameNodeProxy, folder: str) -> Change:
-    """A first attempt whose delete is carried out while its answer is lost; the second attempt commits its rows."""
-    before = len(proxy.changes())
-    proxy.lose = lambda change: change.method == "delete"
-    with pytest.raises(OSError, match="disconnected"):
-        DeleteBeforeWrite(Client(proxy.url, forgetful.client_properties), folder).attempt(b"rows")
-    (late,) = [change for change in proxy.changes()[before:] if change.method == "delete"]
-    proxy.lose = lambda change: False
-    DeleteBeforeWrite(Client(proxy.url, forgetful.client_properties), folder).attempt(b"rows")
-    return late
+def lost(forgetful: Hdfs, proxy: NameNodeProxy, folder: str) -> Change:
+    """A delete whose answer was lost, before the rows that a second attempt committed."""
+    return lost_delete(proxy, lambda: Client(proxy.url, forgetful.client_properties), folder)
 
 
 def test_delete_before_write_loses_committed_rows_when_its_delete_comes_again_after_the_cache(
@@ -102,7 +68,7 @@ def test_delete_before_write_loses_committed_rows_when_its_delete_comes_again_af
         folder = f"/{unique}/{number}"
         DeleteBeforeWrite(direct, folder).attempt(b"left by a job that was killed")
         began = time.monotonic()
-        late = lost_delete(forgetful, proxy, folder)
+        late = lost(forgetful, proxy, folder)
         target = f"{folder}/part-0"
         assert content(direct, target) == b"rows", "the second attempt is done: the rows are committed"
         assert proxy.repeat(late) == ""
@@ -121,7 +87,7 @@ def test_a_delete_that_found_nothing_is_never_remembered_and_loses_rows_at_once_
 ) -> None:
     direct, target = forgetful.client(), f"/{unique}/part-0"
     direct.mkdirs(f"/{unique}")
-    late = lost_delete(forgetful, proxy, f"/{unique}")
+    late = lost(forgetful, proxy, f"/{unique}")
     assert content(direct, target) == b"rows"
     assert proxy.repeat(late) == ""
     assert content(direct, target) is None, "the cache keeps successes only, and `false` is none"

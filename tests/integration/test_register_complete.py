@@ -74,6 +74,9 @@ def test_hive_gets_a_day_with_its_certificate_and_not_before(
     assert in_hive() == set() and counted(hive, table, "dt") == {}
     (told,) = command("status", config, "--json").document["tables"]
     assert {one["partition"] for one in told["withheld"]} == past | {waiting}
+    (found,) = command("where", config, f"{topic}-0@0", "--json").document["tables"]
+    assert [file["withheld"] for file in found["files"]] == [True] * len(found["files"]) and found["files"]
+    assert "not in Hive before the certificate" in command("where", config, f"{topic}-0@0").out
     assert asked(config, f"{table}/dt={LATE}")[1] == "unregistered"
     assert asked(config, f"{table}/{waiting}") == (75, "open", 0)
 

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -84,8 +84,10 @@ class HdfsHa(Service):
             time.sleep(0.05)
         raise LookupError("no NameNode is active")
 
-    def failover(self, how: Failover) -> int:
+    def failover(self, how: Failover, meanwhile: Callable[[], None] = lambda: None) -> int:
         """Make the other NameNode active and wait until it is out of safe mode; gives its number.
+
+        `meanwhile` is called while none is active (not if `GRACEFUL`).
 
         The old one is a standby (`GRACEFUL`), dead (`KILL9`: see `revive`), or suspended (`STOP`: after `resume`
         the JournalNode's epoch fences it and it exits by itself).
@@ -99,6 +101,7 @@ class HdfsHa(Service):
                 self.namenodes[old].kill()
             else:
                 self.namenodes[old].suspend()
+            meanwhile()
             self._haadmin("-transitionToActive", "--forceactive", f"nn{new}")
         self._wait_for(new, "active")
         return new

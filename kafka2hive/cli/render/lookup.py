@@ -22,6 +22,7 @@ _STATES = {
     Completion.DROPPED: "does not exist any more: {drop}",
     Completion.EXPIRED: "has expired and has no file: records of its period become dead letters",
 }
+_WITHHELD = "not in Hive before the certificate of its partition (`register: complete`)"
 
 
 def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> str:
@@ -35,6 +36,8 @@ def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> 
             parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {place}")
             if drop is not None:
                 parts.append(Text(f"    {_drop_text(drop)}", style="yellow"))
+            if file.final in answer.withheld:
+                parts.append(Text(f"    {_WITHHELD}", style="yellow"))
         if answer.epoch is not None and not answer.files:
             parts.append(
                 "  no file: the offset is a tombstone, filtered, absent, or a replayed dead letter; see the snapshot"
@@ -69,6 +72,7 @@ def where_document(service: str, place: str, answers: Sequence[PlaceAnswer]) -> 
                     "path": file.final,
                     "rows": file.rows,
                     "dropped": _drop_document(answer.drops.get(file.final)),
+                    "withheld": file.final in answer.withheld,
                 }
                 for file in answer.files
             ],

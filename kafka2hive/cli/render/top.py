@@ -182,10 +182,11 @@ COLUMNS: tuple[FigureColumn, ...] = (
     ),
     _column("open", 6, 10, lambda row, now: len(row.table.view.state.open) if row.table else None),
     _column("early", 6, 11, _early_files),
+    _column("withheld", 8, 12, lambda row, now: len(row.table.view.state.withheld) if row.table else None),
     _column(
-        "topic partitions", 16, 12, lambda r, now: len(r.table.view.state.positions) if r.table else None
+        "topic partitions", 16, 13, lambda r, now: len(r.table.view.state.positions) if r.table else None
     ),
-    _column("read", 7, 13, lambda r, now: now - r.read_at if r.read_at else None, text=duration),
+    _column("read", 7, 14, lambda r, now: now - r.read_at if r.read_at else None, text=duration),
 )
 MEANINGS = (
     ("state", "sorted by urgency: a table that needs a person comes first; then tables with warnings"),
@@ -201,6 +202,7 @@ MEANINGS = (
     ("open", "Hive partitions without a certificate, if the map asks for completeness"),
     ("not in Hive", LEGEND["not in Hive"]),
     ("early", f"files of {LEGEND['early']}"),
+    ("withheld", "partitions that Hive gets with their certificates (`register: complete`)"),
     ("read", "how long ago these figures were read: with many tables, those on the screen are read first"),
 )
 BY_STATE = 1

@@ -9,7 +9,7 @@ from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.retention import KEEP_SECONDS
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import DataFileName
@@ -89,7 +89,7 @@ class PlaceAnswer:
 
     `files` holds the files of the task that read the offset: the record is in the one of its bucket, unless it was a tombstone,
     filtered or absent, which the account in the epoch's snapshot shows. `drops` says which of these files are in dropped
-    partitions, by their final paths.
+    partitions, and `withheld` which of them Hive must not have before a certificate; both by their final paths.
     """
 
     table: str
@@ -97,6 +97,7 @@ class PlaceAnswer:
     epoch: int | None = None
     files: tuple[DataFile, ...] = ()
     drops: Mapping[str, PartitionDrop] = field(default_factory=dict)
+    withheld: frozenset[str] = frozenset()
 
 
 def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
@@ -121,7 +122,8 @@ def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
             return [PlaceAnswer(table, f"not read yet: the table's position is {position.end}")]
         pending = [view.state] if view.newest.pending else []
         snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
-        return [_with_drops(_in_history(table, snapshots, place), snapshots)]
+        answer = _with_drops(_in_history(table, snapshots, place), snapshots)
+        return [_with_withheld(answer, view.state)]
 
     ledgers = ledger_tables(wiring)
     topic = place.topic_partition.topic
@@ -170,6 +172,13 @@ def _with_drops(answer: PlaceAnswer, snapshots: list[Snapshot]) -> PlaceAnswer:
         of_home = files.get(home.name, ())
         drops.update({f.final: drop for f in of_home if f.final not in drops and _is_in(f, drop)})
     return replace(answer, drops=drops)
+
+
+def _with_withheld(answer: PlaceAnswer, newest: Snapshot) -> PlaceAnswer:
+    """Return the answer with those of its files whose partitions wait for a certificate before Hive gets them."""
+    names = {each.name for each in newest.withheld}
+    files = (f for f in answer.files if f.kind is not FileKind.DEAD_LETTER and f.hive_partition.name in names)
+    return replace(answer, withheld=frozenset(file.final for file in files))
 
 
 def _is_in(file: DataFile, drop: PartitionDrop) -> bool:

@@ -20,7 +20,15 @@ from textual.pilot import Pilot
 
 from kafka2hive.cli.commands.top import give_order_of
 from kafka2hive.cli.render.live_view import GiveOrder, LiveView, Note, TableList, no_orders
-from kafka2hive.cli.render.top import COLUMNS, Arrangement, amount, columns_for, headline, render_frame
+from kafka2hive.cli.render.top import (
+    COLUMNS,
+    Arrangement,
+    amount,
+    columns_for,
+    detail,
+    headline,
+    render_frame,
+)
 from kafka2hive.cli.terminal.screen import Screen
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
@@ -120,6 +128,18 @@ def test_early_files_are_counted_over_all_partitions_that_are_not_compacted() ->
     compacting = replace(SERVING, table=replace(table, view=replace(table.view, state=state)))
     cell = COLUMNS[PLACES["early"]].cell
     assert [cell(one, NOW).plain for one in (compacting, SERVING, TopRow("air.unread"))] == ["12", "0", "-"]
+
+
+def test_partitions_that_hive_gets_with_their_certificates_are_counted_and_listed_in_detail() -> None:
+    table = SERVING.table
+    assert table is not None
+    days = [HivePartition(table.view.state.table, f"dt=2026-01-0{day}", f"/dt={day}") for day in (1, 2)]
+    state = replace(table.view.state, withheld=tuple(days))
+    waiting = replace(SERVING, table=replace(table, view=replace(table.view, state=state)))
+    cell = COLUMNS[PLACES["withheld"]].cell
+    assert [cell(one, NOW).plain for one in (waiting, SERVING, TopRow("air.unread"))] == ["2", "0", "-"]
+    lines = "\n".join(map(str, detail(waiting, "none", NOW, hive=True)))
+    assert all(f"not in Hive before its certificate: air.flights {day.path}" in lines for day in days)
 
 
 def test_visible_tables_are_read_first_and_then_the_oldest() -> None:
