@@ -1,7 +1,7 @@
 """Read a ledger's final snapshots, newest first: from the generation directory, then from the archive."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka2hive.ledger.look import View, look, read_snapshot
@@ -191,16 +191,26 @@ class Letters:
             yield file, self._search.bounds.get(file.final)
 
 
-class BoundsSearch:
-    """Finds the bounds of event time that applied when the records of some files were first read.
+@dataclass(frozen=True, slots=True)
+class ReadFrom:
+    """The cluster and the ids of the topics that an epoch read."""
 
-    The caller adds snapshots newest first; they are not kept. `bounds` has the results so far, by the files' final paths. A
-    file may be in a later epoch than the one that read its records, because it replaces a lost file or replayed letters. A
-    range may occur in several epochs, because a topic was recreated; the newest of those before the file's epoch counts.
+    cluster_id: str
+    topic_ids: Mapping[str, str]
+
+
+class BoundsSearch:
+    """Finds the bounds of event time that applied when the records of some files were first read, and where they were read.
+
+    The caller adds snapshots newest first; they are not kept. `bounds` and `origins` have the results so far, by the files'
+    final paths. A file may be in a later epoch than the one that read its records, because it replaces a lost file or
+    replayed letters. A range may occur in several epochs, because a topic was recreated; the newest of those before the
+    file's epoch counts.
     """
 
     def __init__(self) -> None:
         self.bounds: dict[str, EventBounds | None] = {}
+        self.origins: dict[str, ReadFrom] = {}
         self._by_origin: dict[str | OffsetRange, list[str]] = {}
         """The paths of files by the origin to look for in older snapshots: a file of replayed letters, or an account's range."""
 
@@ -218,6 +228,8 @@ class BoundsSearch:
         for account in snapshot.accounts:
             for path in self._by_origin.pop(account.range, ()):
                 self.bounds[path] = snapshot.bounds
+                ids = {each.topic_partition.topic: each.topic_id for each in snapshot.positions}
+                self.origins[path] = ReadFrom(snapshot.cluster_id, ids)
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:

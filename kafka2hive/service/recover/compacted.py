@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from kafka2hive.kafka.port import ClusterView
 from kafka2hive.ledger.history import BoundsSearch, final_snapshots
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import FileState, find
@@ -13,7 +14,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.snapshot import AcceptedLoss
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TaskSettings, UnitAssignment
-from kafka2hive.service.recover.refetch import fetch_rows, restore_or_accept
+from kafka2hive.service.recover.refetch import fetch_rows, refuse_other_topic, restore_or_accept
 from kafka2hive.storage.port import FileSystem
 
 
@@ -55,6 +56,7 @@ def rewrite_unit(
     sources: UnitSources,
     settings: Callable[[str], TaskSettings],
     now_ms: int,
+    cluster: Callable[[], ClusterView],
 ) -> tuple[DataFile, ...]:
     """Stage files with the rows of the unit's lost files, and return them; the caller commits them.
 
@@ -66,7 +68,7 @@ def rewrite_unit(
     table = owned.paths.table
     task_settings = settings(table)
     fetch = partial(fetch_rows, owned, settings=task_settings, now_ms=now_ms)
-    fetched = _fetch_missing(files, owned, sources, fetch)
+    fetched = _fetch_missing(files, owned, sources, fetch, cluster)
     again = {file.ranges for file in sources.missing}
     # a task's other files are read from Kafka, too, because its records cannot be told apart by file
     paths = [file.final for file in sources.present if file.ranges not in again]
@@ -94,6 +96,7 @@ def _fetch_missing(
     owned: OwnedLedger,
     sources: UnitSources,
     fetch: Callable[..., tuple[DataFile, ...]],
+    cluster: Callable[[], ClusterView],
 ) -> list[DataFile]:
     """Read the records of the missing early files again, task by task. Raises ManualActionRequired."""
     if not sources.missing:
@@ -104,6 +107,7 @@ def _fetch_missing(
     fetched: list[DataFile] = []
     for ranges, missing in {file.ranges: file for file in sources.missing}.items():
         rows = sum(file.rows for file in (*sources.present, *sources.missing) if file.ranges == ranges)
+        refuse_other_topic(owned.paths.table, missing, search.origins.get(missing.final), cluster)
         fetched += fetch(missing, bounds=search.bounds.get(missing.final), rows=rows)
     return fetched
 

@@ -4,9 +4,12 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
+from kafka2hive.kafka.port import ClusterView
+from kafka2hive.ledger.history import ReadFrom
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import UNKNOWN_ID, cluster_of
 from kafka2hive.model.paths.path import base_name, join, parent, same_location
 from kafka2hive.model.paths.table_directory import early_place, is_early_place
 from kafka2hive.model.snapshot import EventBounds
@@ -18,6 +21,31 @@ def restore_or_accept(table: str, lost: DataFile) -> str:
     """Return the remedy for a lost file that cannot be fetched again."""
     command = f"kafka2hive recover --table {table} --accept-loss {shlex.quote(lost.final)} -c MAP"
     return f"restore the file from a backup, or go on without it: `{command}`"
+
+
+def refuse_other_topic(
+    table: str, lost: DataFile, origin: ReadFrom | None, cluster: Callable[[], ClusterView]
+) -> None:
+    """Raise ManualActionRequired if the file's offsets are those of other records now: another cluster, or a recreated topic.
+
+    Without an `origin` no snapshot says where they were read, and only their number is compared.
+    """
+    if origin is None:
+        return
+    now = cluster()
+    for topic in sorted({r.topic_partition.topic for r in lost.ranges}):
+        view = now.topics.get(topic)
+        before, found = origin.cluster_id, now.id_of(cluster_of(topic))
+        other = f"the map's brokers are of the Kafka cluster {found}, and it was read from {before}"
+        if UNKNOWN_ID in (before, found) or before == found:
+            before, found = origin.topic_ids.get(topic, UNKNOWN_ID), view.id if view else UNKNOWN_ID
+            other = f"the topic {topic} was deleted and recreated since it was read"
+        if UNKNOWN_ID not in (before, found) and before != found:
+            raise ManualActionRequired(
+                "refetch.other_topic",
+                f"{lost.final}: {other}: its offsets are other records now",
+                restore_or_accept(table, lost),
+            )
 
 
 def refetch_file(

@@ -27,7 +27,7 @@ from kafka2hive.service.recover.compacted import UnitSources, rewrite_unit
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import order_to_forget, refuse_unknown_registrations
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
-from kafka2hive.service.recover.refetch import refetch_file
+from kafka2hive.service.recover.refetch import refetch_file, refuse_other_topic
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import (
     RecoveredTable,
@@ -310,6 +310,7 @@ def _refetch(wiring: Wiring, tables: MapTables, owned: OwnedLedger, lost: DataFi
         if lost.final in search.bounds:
             break
     bounds = search.bounds.get(lost.final)
+    refuse_other_topic(owned.paths.table, lost, search.origins.get(lost.final), wiring.kafka().cluster)
     return refetch_file(
         owned=owned, lost=lost, settings=tables.settings, now_ms=ports.clock.epoch_ms(), bounds=bounds
     )
@@ -327,4 +328,5 @@ def _rewrite(
         sources=sources,
         settings=tables.settings,
         now_ms=ports.clock.epoch_ms(),
+        cluster=lambda: wiring.kafka().cluster(),
     )

@@ -1,24 +1,29 @@
 """What a refetch writes: the rows of the lost file, all of them and no others, where readers of its partition look."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from kafka2hive.kafka.port import ClusterView, TopicView
+from kafka2hive.ledger.history import ReadFrom
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import early_place
 from kafka2hive.model.snapshot import EarlyPartition
 from kafka2hive.service.hive.schemas import MapTables
-from kafka2hive.service.recover.refetch import refetch_file
+from kafka2hive.service.recover import service as recover_service
+from kafka2hive.service.recover.refetch import refetch_file, refuse_other_topic
 from tests.harness.cli_ledger import READ, TABLE, Service, invoke, local, pending_service
 from tests.harness.mock_broker import Broker, plain_map
 from tests.harness.owner import new_owner
+from tests.harness.values import data_file
 
 DAYS = ("dt=2013-01-01", "dt=2013-01-02")
 RECORD = b'{"carrier": "AA", "flight": %d, "time_hour": "2013-01-0%dT10:00:00Z"}'
@@ -115,3 +120,68 @@ def test_a_file_of_a_partition_that_has_moved_is_not_fetched_again(tmp_path: Pat
     with pytest.raises(ManualActionRequired, match="was compacted") as refused:
         refetch_file(owned=owned, lost=lost, settings=settings, now_ms=0, bounds=None)
     assert refused.value.code == "refetch.compacted"
+
+
+def data_file_of(topic: str) -> DataFile:
+    read = OffsetRange(TopicPartition(topic, 0), 5, 15)
+    return replace(data_file(final="hdfs://h/t/dt=1/a.final"), ranges=(read,))
+
+
+@pytest.mark.parametrize(
+    ("topic", "cluster", "id", "why"),
+    [
+        ("flights", "here", "id1", ""),
+        ("flights", UNKNOWN_ID, UNKNOWN_ID, ""),
+        (
+            "flights",
+            "other",
+            "id1",
+            "the map's brokers are of the Kafka cluster other, and it was read from here",
+        ),
+        ("flights", "here", "id2", "the topic flights was deleted and recreated since it was read"),
+        ("flights", UNKNOWN_ID, "id2", "the topic flights was deleted and recreated since it was read"),
+        (
+            "east/flights",
+            "here",
+            "id1",
+            "the map's brokers are of the Kafka cluster far, and it was read from here",
+        ),
+    ],
+)
+def test_the_same_offsets_of_another_log_are_not_fetched(topic: str, cluster: str, id: str, why: str) -> None:
+    lost = data_file_of(topic)
+    view = ClusterView(cluster, {topic: TopicView(topic, id, (0,))}, {"east": "far"})
+    origin = ReadFrom("here", {topic: "id1"})
+    if not why:
+        refuse_other_topic(TABLE, lost, origin, lambda: view)
+        return
+    with pytest.raises(ManualActionRequired, match="its offsets are other records now") as caught:
+        refuse_other_topic(TABLE, lost, origin, lambda: view)
+    assert caught.value.code == "refetch.other_topic" and why in caught.value.message
+    assert "--accept-loss" in caught.value.remedy
+
+
+def test_a_file_whose_reading_no_snapshot_tells_is_judged_by_its_number_of_rows() -> None:
+    def nobody() -> ClusterView:
+        raise AssertionError("Kafka is not asked")
+
+    refuse_other_topic(TABLE, data_file_of("flights"), None, nobody)
+
+
+def test_a_refetch_compares_where_the_records_were_read(
+    tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = two_days(tmp_path, broker)
+    lost = service.files[0]
+    service.staged(0).unlink()
+
+    def refuse(
+        table: str, file: DataFile, origin: ReadFrom | None, cluster: Callable[[], ClusterView]
+    ) -> None:
+        assert origin is not None and origin.topic_ids.keys() == {"flights"} == cluster().topics.keys()
+        raise ManualActionRequired("refetch.other_topic", f"{table} {file.final}", "")
+
+    monkeypatch.setattr(recover_service, "refuse_other_topic", refuse)
+    result = invoke("recover", "--refetch", lost.final, "-c", str(service.map))
+    assert result.exit_code == 76 and "refetch.other_topic" in result.stdout, result.output
+    assert not list(local(lost.hive_partition.location).glob("*.final"))
