@@ -28,7 +28,14 @@ SCHEDULES = {
     "reload": 24,
 }
 """Schedules by kind; docs/simulation.md says why so many. `scripts/simulate` plays any number."""
-RARE = {"compaction": (75,), "replay": (356,), "retention": (149,), "orders": (70, 90)}
+RARE = {
+    "compaction": (75,),
+    "replay": (356,),
+    "retention": (149,),
+    "orders": (70, 84, 90),
+    "damage": (84,),
+    "reload": (70,),
+}
 """Seeds beyond those in which rare cases happen."""
 MORE, MOST = 20, 5
 """If a case has not happened in these schedules, so many more are played at a time, up to so many times their number."""
