@@ -68,7 +68,7 @@ def rewrite_unit(
     table = owned.paths.table
     task_settings = settings(table)
     fetch = partial(fetch_rows, owned, settings=task_settings, now_ms=now_ms)
-    fetched = _fetch_missing(files, owned, sources, fetch, cluster)
+    fetched = _fetch_missing(files=files, owned=owned, sources=sources, fetch=fetch, cluster=cluster)
     again = {file.ranges for file in sources.missing}
     # a task's other files are read from Kafka, too, because its records cannot be told apart by file
     paths = [file.final for file in sources.present if file.ranges not in again]
