@@ -53,7 +53,7 @@ def test_changed_columns_are_named() -> None:
 def test_patterns_for_tables_of_one_name_are_told_apart_by_their_order() -> None:
     both = "tables: [{table: 'r.{1}', pattern: 'a_(.*)'}, {table: 'r.{1}', pattern: 'b_(.*)'}]"
     before = HEAD + "defaults: {format: raw}\n" + both
-    assert differs(before, before.replace("b_(.*)", "c_(.*)")).changed == (
+    assert differs(before, before.replace("a_(.*)", "c_(.*)")).changed == (
         ChangedTable("r.{1}", ("pattern",)),
     )
 
