@@ -387,6 +387,7 @@ def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: Hive, spec: Ta
     no_table = HivePartition(spec.table + "_no", "dt=1/e=x", spec.location + "/no")
     found = register(metastore, {*good, wrong_column, no_table, HivePartition(spec.table, "", spec.location)})
     assert set(found.refused) == {wrong_column, no_table} and good < found.registered and not found.outage
+    metastore.close()
 
 
 def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, unique: str, hive_to_kill: HiveServer) -> None:
