@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,14 @@ class Reloads:
         until = {place: value for place, value in stored.items() if place[2] < ends.get(place[:2], 0)}
         assert until, "the removed table has never read"
         self.scenario.assert_exactly_once(until, name, ends=ends)
+
+
+@pytest.fixture(autouse=True)
+def hangups_are_heard() -> Iterator[None]:
+    """Whoever starts the tests may ignore SIGHUP (nohup), and then a run that they start would, too."""
+    earlier = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, earlier)
 
 
 @pytest.mark.timeout(3600)
