@@ -82,7 +82,11 @@ def certificate(
         def note(change: str) -> None:
             tell_line(f"waiting for {name}: {change}")
 
-        report = await_completion(ask, wiring.ports.clock, seconds, note)
+        try:
+            report = await_completion(ask, wiring.ports.clock, seconds, note)
+        finally:
+            if metastore is not None:
+                metastore.close()
         show(
             json,
             color,

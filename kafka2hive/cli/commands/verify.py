@@ -60,7 +60,11 @@ def verify(
 
                 reading = HiveReading(tables, metastore.tables)
             kafka = wiring.kafka(KAFKA_SECONDS)
-            result = audit(wiring, request, kafka, metastore, settings=settings, reading=reading)
+            try:
+                result = audit(wiring, request, kafka, metastore, settings=settings, reading=reading)
+            finally:
+                if metastore is not None:
+                    metastore.close()
         name = service_map.service
         show(json, color, partial(verify_document, name, result), partial(render_verify, name, result))
         return int(result.exit_code)
