@@ -225,11 +225,14 @@ class BoundsSearch:
             if paths:
                 origin = replayed.get(file.task, file.ranges[0])
                 self._by_origin.setdefault(origin, []).extend(paths)
+        found: list[str] = []
         for account in snapshot.accounts:
             for path in self._by_origin.pop(account.range, ()):
                 self.bounds[path] = snapshot.bounds
-                ids = {each.topic_partition.topic: each.topic_id for each in snapshot.positions}
-                self.origins[path] = ReadFrom(snapshot.cluster_id, ids)
+                found.append(path)
+        if found:
+            ids = {each.topic_partition.topic: each.topic_id for each in snapshot.positions}
+            self.origins |= dict.fromkeys(found, ReadFrom(snapshot.cluster_id, ids))
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:
