@@ -7,7 +7,7 @@ results as events. A partition that fails stays a pending registration in the le
 import logging
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -123,7 +123,10 @@ def _refusals(result: RegistrationResult) -> Iterator[RefusedByHive]:
 
 
 class Registrar:
-    """Registers partitions in a thread, from `start` to `end`. Callers wait for Hive only in `settle` and `end`."""
+    """Registers partitions in a thread, from `start` to `end`. Callers wait for Hive only in `settle` and `end`.
+
+    The thread calls `close` when it ends, because nobody else knows when it is done with `metastore`.
+    """
 
     def __init__(
         self,
@@ -132,9 +135,11 @@ class Registrar:
         background: Background,
         clock: Clock | None = None,
         tables: TableLooks | None = None,
+        close: Callable[[], None] = lambda: None,
     ) -> None:
         self._metastore = metastore
         self._tables = tables
+        self._close = close
         self._clock = clock or SystemClock()
         self._watched: dict[str, frozenset[HivePartition]] = {}
         self._counted: dict[str, frozenset[HivePartition]] = {}
@@ -360,6 +365,12 @@ class Registrar:
         )
 
     def _work(self) -> None:
+        try:
+            self._register_until_end()
+        finally:
+            self._close()
+
+    def _register_until_end(self) -> None:
         failed, more = frozenset[HivePartition](), False
         while True:
             with self._condition:

@@ -145,6 +145,7 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
             background=wiring.background,
             clock=wiring.ports.clock,
             tables=TableLooks(catalogue, metastore.tables, wiring.ports.clock),
+            close=metastore.close,
         ),
         metrics=metrics,
         watcher=EpochWatcher(

@@ -199,3 +199,12 @@ def test_after_an_outage_the_next_look_begins_anew() -> None:
     hive.asked = lambda: None
     assert registrar.keep_locations() and not registrar.keep_locations()
     assert hive.looks == LOOK_SIZE + 2
+
+
+def test_the_thread_closes_the_connection_when_it_ends() -> None:
+    closed: list[str] = []
+    registrar = Registrar(Hive(), lambda name: None, DaemonThreads(), close=lambda: closed.append("closed"))
+    registrar.start()
+    assert closed == []
+    registrar.end()
+    assert closed == ["closed"]
