@@ -94,16 +94,16 @@ def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: K
     abroad.write_bytes(keytab("etl@OTHER.TEST"))
     other: dict[str, Any] = {"kerberos": {"principal": "etl@OTHER.TEST", "keytab": str(abroad)}}
     assert_denied(refused.ask(**other), "Cannot find KDC for realm", "krb5.conf (KRB5_CONFIG)")
-    stranger: dict[str, Any] = {"kerberos": login(kdc, "stranger")}
+    leaver: dict[str, Any] = {"kerberos": login(kdc, "leaver")}
     cache = tmp_path / "tickets"
     kdc.ticket_cache("short", cache, "-l", "1s")
     expires = time.monotonic() + 1 + SKEW + 1
-    kdc.kadmin("modprinc -allow_tix stranger")
-    assert_denied(refused.ask(**stranger), "Client's credentials have been revoked", "unlock it")
-    kdc.kadmin("modprinc +allow_tix stranger", "cpw -randkey stranger")
-    assert_denied(refused.ask(**stranger), "Decrypt integrity check failed", "export it again")
-    kdc.kadmin("delprinc -force stranger")
-    assert_denied(refused.ask(**stranger), "not found in Kerberos database", "have it created")
+    kdc.kadmin("modprinc -allow_tix leaver")
+    assert_denied(refused.ask(**leaver), "Client's credentials have been revoked", "unlock it")
+    kdc.kadmin("modprinc +allow_tix leaver", "cpw -randkey leaver")
+    assert_denied(refused.ask(**leaver), "Decrypt integrity check failed", "export it again")
+    kdc.kadmin("delprinc -force leaver")
+    assert_denied(refused.ask(**leaver), "not found in Kerberos database", "have it created")
     time.sleep(max(expires - time.monotonic(), 0))
     expired: dict[str, Any] = {"kerberos": {"principal": kdc.principal("short"), "cache": f"FILE:{cache}"}}
     assert_denied(refused.ask(**expired), "Ticket expired", "renew the cache")

@@ -12,7 +12,7 @@ from tests.services.service_process import ServiceProcess
 
 REALM = "K2H.TEST"
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
-# who, and options of addprinc; `short` has tickets of a minute
+# who, and options of addprinc; `short` has tickets of a minute, `leaver` belongs to the test that locks and deletes it
 _PRINCIPALS = {
     "hdfs/localhost": "",
     "HTTP/localhost": "",
@@ -22,6 +22,7 @@ _PRINCIPALS = {
     "etl": "",
     "etl/localhost": "",
     "stranger": "",
+    "leaver": "",
     "short": "-maxlife 60s",
 }
 _KRB5_CONF = """[libdefaults]
