@@ -41,7 +41,7 @@ class SparkStandalone(Service):
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "JDK_JAVA_OPTIONS": _java_options(),  # of daemons and executors alike
+            "JDK_JAVA_OPTIONS": java_options(),  # of daemons and executors alike
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             **(env or {}),
@@ -97,7 +97,7 @@ def _address(host: str, port: int, web_port: int) -> list[str]:
     return ["--host", host, "--port", str(port), "--webui-port", str(web_port)]
 
 
-def _java_options() -> str:
+def java_options() -> str:
     """Few threads, and the classes of the driver's archive (`kafka2hive warm`), where there is one."""
     shared = installed_archive(os.environ)
     return " ".join((*OPTIONS, *([use_option(shared)] if shared is not None else [])))
