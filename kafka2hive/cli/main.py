@@ -19,6 +19,7 @@ from kafka2hive import __version__
 from kafka2hive.cli.commands import (
     bundle,
     compact,
+    counts,
     dead_letters,
     demo,
     doctor,
@@ -93,6 +94,7 @@ _add(_LOOK, verify.verify, verify.EXIT_CODES)
 _add(_LOOK, doctor.doctor, doctor.EXIT_CODES)
 _add(_LOOK, lookup.certificate, lookup.CERTIFICATE_EXIT_CODES)
 _add(_LOOK, lookup.where, lookup.WHERE_EXIT_CODES)
+_add(_LOOK, counts.counts, counts.EXIT_CODES)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=_LOOK)
 app.add_typer(offsets.app, name="offsets", rich_help_panel=_LOOK)
 _add(_LOOK, bundle.bundle, bundle.EXIT_CODES)

@@ -41,6 +41,7 @@ from kafka2hive.model.snapshot import (
     RunningReplay,
     Snapshot,
 )
+from kafka2hive.model.window_counts import check_windows
 
 _EMPTY_EPOCH: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
@@ -143,6 +144,7 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
                 state,
                 files=change.files,
                 accounts=change.accounts,
+                windows=change.windows,
                 positions=_advance(state, change),
                 newest_ms=max(
                     (ms for ms in (state.newest_ms, change.newest_ms) if ms is not None), default=None
@@ -230,6 +232,8 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
     positions = {p.topic_partition: p for p in state.positions}
     for account in change.accounts:
         account.check()
+    if change.windows:
+        check_windows(change.accounts, change.windows)
     for step in sorted(account.range for account in change.accounts):
         position = positions.get(step.topic_partition)
         if position is None or position.end != step.start:

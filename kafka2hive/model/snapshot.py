@@ -11,6 +11,7 @@ from kafka2hive.model.offsets import (
     RangeAccounting,
     TopicPartition,
 )
+from kafka2hive.model.window_counts import WindowCount
 
 UNKNOWN_TIME = "-"
 UNKNOWN_START = "-"
@@ -301,6 +302,7 @@ class Snapshot:
 
     - `positions`: every topic partition that the table ever read, including deleted ones.
     - `accounts`, `files`: only those of this epoch.
+    - `windows`: the counts of this epoch's records by time; empty for a table without `counts`.
     - `gaps`, `losses`, `forgotten`, `added`: cumulative.
     - `unregistered`: pending registrations: Hive partitions with data that Hive has not confirmed.
     - `withheld`: Hive partitions that Hive must not have before they have a certificate (`register: complete`).
@@ -365,6 +367,7 @@ class Snapshot:
     retired: tuple[RetiredPartition, ...] = ()
     dropped: tuple[DroppedPartition, ...] = ()
     told: tuple[NewsProgress, ...] = ()
+    windows: tuple[WindowCount, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

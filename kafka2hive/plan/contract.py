@@ -16,6 +16,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import EventBounds
+from kafka2hive.model.window_counts import WindowCount
 from kafka2hive.model.writer_schema import WriterId
 
 NEVER = -1
@@ -225,6 +226,7 @@ class TableManifest:
     - `is_compiled`: whether the worker has the compiled decoder.
     - `chosen`: how many letters a replay decoded again.
     - `without_bytes`: how many more it would have, but they do not hold their records (`dead_letters.payload`).
+    - `windows`: the counts of the records by time, None for a table without `counts`.
     """
 
     table: str
@@ -246,6 +248,7 @@ class TableManifest:
     is_compiled: bool = True
     chosen: int = 0
     without_bytes: int = 0
+    windows: tuple[WindowCount, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,21 +5,27 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
+from kafka2hive.model.window_counts import WindowCount, check_windows
 from kafka2hive.plan.contract import ClientCounts, check_accounts
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Indices
+from kafka2hive.task.window_tally import WindowTally
 
 
 class TableAccounts:
     """The accounts of one table in one task.
 
-    `newest_ms` is the newest record timestamp so far in epoch milliseconds, None before the first one.
+    `newest_ms` is the newest record timestamp so far in epoch milliseconds, None before the first one. `windows` counts the
+    records by time, too; None for a table without `counts`.
     """
 
-    def __init__(self, task_index: int, ranges: Sequence[OffsetRange]) -> None:
+    def __init__(
+        self, task_index: int, ranges: Sequence[OffsetRange], windows: WindowTally | None = None
+    ) -> None:
         self.newest_ms: int | None = None
         self.delivered: tuple[ClientCounts, ...] = ()
         self._task_index = task_index
+        self._windows = windows
         self._accounts: dict[OffsetRange, OffsetAccounting] = {r: OffsetAccounting() for r in ranges}
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
 
@@ -57,6 +63,8 @@ class TableAccounts:
                 late=too_late[number],
             )
             self._note_leader(segment.range, segment.leader_epoch)
+        if self._windows is not None:
+            self._windows.count(chunk, dead_lettered)
         newest = pc.max(chunk.timestamps()).as_py()
         if newest is not None:
             self.newest_ms = newest if self.newest_ms is None else max(newest, self.newest_ms)
@@ -73,11 +81,16 @@ class TableAccounts:
             self._accounts[counts.range] += OffsetAccounting(absent=counts.absent)
         self.delivered = tuple(delivered)
         check_accounts(self.range_accounts(), self.delivered)
+        if (windows := self.windows()) is not None:
+            check_windows(self.range_accounts(), windows)
 
     def range_accounts(self) -> tuple[RangeAccounting, ...]:
         return tuple(
             RangeAccounting(self._task_index, source, account) for source, account in self._accounts.items()
         )
+
+    def windows(self) -> tuple[WindowCount, ...] | None:
+        return None if self._windows is None else self._windows.windows()
 
     def footer_accounts(self) -> tuple[OffsetAccounting, ...]:
         """Return one account per range that is not empty, in the order of the plan."""

@@ -22,6 +22,7 @@ from kafka2hive.task.fetch.records import Indices
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of, with_reason
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
+from kafka2hive.task.window_tally import WindowTally
 from kafka2hive.task.write.bucket_split import RowSources
 from kafka2hive.task.write.bucketer import NO_BUCKET, Bucketer, BucketIds
 
@@ -165,7 +166,7 @@ class TableRun:
         self.part = part
         self.times = PhaseTimes()
         self._progress = environment.progress
-        self._accounts = TableAccounts(part.index, part.ranges)
+        self._accounts = TableAccounts(part.index, part.ranges, _window_tally(part))
         self._is_bounded = part.task.bounds is not None
         self._decoder = environment.decoder(part.table)
         attempt = new_attempt()
@@ -258,12 +259,20 @@ class TableRun:
             changed=self._decoder.changed(),
             broken=self._decoder.broken_rules(),
             is_compiled=LIBRARY is not None,
+            windows=self._accounts.windows(),
         )
 
     def abandon(self) -> None:
         """Give up all files. Closed files become orphans, which the ledger's owner deletes. Never raises."""
         self._end.abandon()
         self._letters.sink.abandon()
+
+
+def _window_tally(part: TablePart) -> WindowTally | None:
+    """Return the tally of a table with `counts`; None if the task reads records again, which were counted before."""
+    counts = part.table.counts
+    is_first = part.task.replay is None and part.task.only_bucket is None
+    return WindowTally(counts.window) if counts is not None and is_first else None
 
 
 def _check_rows(kind: str, in_files: int, in_accounts: int) -> None:

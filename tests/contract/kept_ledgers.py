@@ -111,6 +111,7 @@ def _map(folder: Path, broker: KafkaBroker) -> Path:
         "bucket": {"field": "at"},
         "flush": {"interval": "1s"},
         "completion": {"delay": "1s"},
+        "counts": {"window": "1m"},
     }
     tables = [{"table": TABLES[name], **common, "writer": writer} for name, writer in WRITERS.items()]
     return write_map(folder, SERVICE, broker.bootstrap, URI, tables)

@@ -14,6 +14,7 @@ import pytest
 
 from kafka2hive.cli.explain.catalogue import explain
 from kafka2hive.cli.render.compact import compact_document
+from kafka2hive.cli.render.counts import counts_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document, replay_document
 from kafka2hive.cli.render.explain import explain_document
 from kafka2hive.cli.render.lookup import certificate_document, where_document
@@ -61,6 +62,7 @@ from kafka2hive.service.init.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.init.offset_sources import PlacedOffset
 from kafka2hive.service.inspect.attention import attention_of
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
+from kafka2hive.service.inspect.counts import ALL, TableCounts, WindowKey, WindowSum
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterGroup, LetterPage
 from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
@@ -380,6 +382,20 @@ def _dropped_report() -> PartitionReport:
     return PartitionReport(completion=Completion.DROPPED, location=location, drop=drop)
 
 
+def _counts() -> TableCounts:
+    return TableCounts(
+        "air.flights",
+        {
+            WindowKey("flights", "2026-11-21T08:00:00Z", 600, 3): WindowSum(
+                records=98, dead_lettered=1, bytes=29_900, first=100, last=198
+            ),
+            WindowKey("flights", "", 600, ALL): WindowSum(records=1, bytes=100),
+        },
+        uncounted=4711,
+        uncounted_through_ms=1_795_248_000_000,
+    )
+
+
 def _where() -> tuple[PlaceAnswer, ...]:
     file = DataFile(
         kind=FileKind.DATA,
@@ -613,6 +629,7 @@ def documents() -> dict[str, Document]:
         "verify": verify_document("flights", _verified()),
         "size": size_document("flights", _cost()),
         "where": where_document("flights", "flights-0@5", _where()),
+        "counts": counts_document("flights", _counts()),
         "certificate": certificate_document(
             "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()
         ),

@@ -32,6 +32,7 @@ from kafka2hive.model.snapshot import (
     Snapshot,
     Tracking,
 )
+from kafka2hive.model.window_counts import WindowCount
 
 FROZEN = Path(__file__).parent / "snapshots"
 TABLE = "hdfs://namenode:8020/warehouse/air.db/flights"
@@ -375,6 +376,39 @@ def test_format_11_has_how_far_receivers_have_taken_the_news() -> None:
     assert encode(WITH_NEWS) == frozen
 
 
+WITH_COUNTS = replace(
+    WITH_NEWS,
+    windows=(
+        WindowCount(
+            topic_partition=FIRST,
+            start="2026-11-21T08:00:00Z",
+            seconds=600,
+            records=98,
+            dead_lettered=1,
+            bytes=29_900,
+            first=100,
+            last=198,
+        ),
+        WindowCount(
+            topic_partition=FIRST,
+            start="",
+            seconds=600,
+            records=1,
+            dead_lettered=0,
+            bytes=100,
+            first=199,
+            last=199,
+        ),
+    ),
+)
+
+
+def test_format_12_has_counts_by_time() -> None:
+    frozen = (FROZEN / "format-12.snapshot").read_bytes()
+    assert decode(frozen) == WITH_COUNTS
+    assert encode(WITH_COUNTS) == frozen
+
+
 def test_an_older_program_reads_a_snapshot_that_says_when_hives_table_was_created() -> None:
     compared = (replace(FORMAT_1.compared[0], created="Sat Nov 21 08:10:00 UTC 2026"),)
     data = encode(replace(FORMAT_1, compared=compared))
@@ -398,7 +432,8 @@ def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
         (8, WITH_EXPIRY),
         (9, AGAIN),
         (10, WAITING),
-        (FORMAT, WITH_NEWS),
+        (11, WITH_NEWS),
+        (FORMAT, WITH_COUNTS),
     ],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:

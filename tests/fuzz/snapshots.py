@@ -21,6 +21,7 @@ from kafka2hive.model.snapshot import (
     NewsProgress,
     Snapshot,
 )
+from kafka2hive.model.window_counts import WindowCount
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged
 
@@ -196,4 +197,16 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         ),
         withheld=some(partition),
         told=some(lambda: NewsProgress(word(), number())),
+        windows=some(
+            lambda: WindowCount(
+                topic_partition=TopicPartition(word(), number()),
+                start=word(),
+                seconds=number(),
+                records=number(),
+                dead_lettered=number(),
+                bytes=number(),
+                first=number(),
+                last=number(),
+            )
+        ),
     )

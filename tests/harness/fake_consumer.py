@@ -19,7 +19,8 @@ class FakeLog:
     """Records by offset (None: a tombstone); offsets without one were compacted away, up to `end`.
 
     `grows_at`: the log seems to end there until that end was reported once. A record of offset n has the timestamp
-    `first_ms` + n and the leader epoch that `leader_epochs` names at the highest offset up to its own.
+    `first_ms` + n, unless `times` has another (-1: no timestamp), and the leader epoch that `leader_epochs` names at the highest
+    offset up to its own.
     """
 
     records: Mapping[int, bytes | None]
@@ -29,6 +30,7 @@ class FakeLog:
     leader_epochs: Mapping[int, int] = field(default_factory=dict)
     keys: Mapping[int, bytes | None] = field(default_factory=dict)
     headers: Mapping[int, list[tuple[str, bytes | None]]] = field(default_factory=dict)
+    times: Mapping[int, int] = field(default_factory=dict)
 
     def message(self, key: Key, offset: int) -> Message:
         epochs = [epoch for start, epoch in sorted(self.leader_epochs.items()) if start <= offset]
@@ -39,7 +41,7 @@ class FakeLog:
             value=self.records[offset],
             key=self.keys.get(offset, b"k"),
             headers=self.headers.get(offset),
-            timestamp=(1, self.first_ms + offset),
+            timestamp=(1, self.times.get(offset, self.first_ms + offset)),
             leader_epoch=epochs[-1] if epochs else -1,
         )
 

@@ -5,6 +5,7 @@ from tests.mutants.text_mutant import mistakes
 SQL_ACCOUNTS = "kafka2hive.sql.accounts"
 TASK_ACCOUNTS = "kafka2hive.task.accounts"
 COUNTED = "kafka2hive.task.fetch.delivery_count"
+WINDOWS_TEST = "tests/unit/task/test_window_tally.py"
 BOUNDS_TEST = "tests/unit/task/test_event_bounds.py"
 
 ACCOUNTS = (
@@ -63,6 +64,45 @@ ACCOUNTS = (
         (
             "rows beyond the first of a message are not counted",
             ("                more_rows=more[number],\n", ""),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.task.window_tally",
+        WINDOWS_TEST,
+        (
+            "windows beyond the most are counted one by one",
+            ("len(self._sums) >= MOST_WINDOWS", "False"),
+        ),
+        ("a window has the first offset of the chunk", ("first[groups[::-1]] = every[::-1]", "pass")),
+        ("records after the year 9999 have a window", (" | (times >= _YEAR_10000_MS)", "")),
+        ("segments share their windows", ("segments * span + (windows - low)", "windows - low")),
+    ),
+    *mistakes(
+        "kafka2hive.model.window_counts",
+        WINDOWS_TEST,
+        ("a window may be counted twice in a range", ("            or (source, window.start) in seen\n", "")),
+        (
+            "windows may hold fewer records than an account",
+            ("    for account in accounts:\n        told", "    for account in ():\n        told"),
+        ),
+        (
+            "a window may have offsets behind its range",
+            ("<= window.last < source.end", "<= window.last"),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.service.tables.manifests",
+        WINDOWS_TEST,
+        (
+            "counts by time are committed unchecked",
+            ("    check_windows(accounts, windows)\n    return windows\n", "    return windows\n"),
+        ),
+        (
+            "a task without counts by time is passed over",
+            (
+                "    if all(manifest.windows is None for manifest in manifests):\n",
+                "    if any(manifest.windows is None for manifest in manifests):\n",
+            ),
         ),
     ),
     *mistakes(

@@ -37,6 +37,7 @@ _TAGS = (
     "retired",
     "dropped",
     "told",
+    "window",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -18,6 +18,7 @@ from kafka2hive.config.keys.connections import (
     RegistryOptions,
     StorageOptions,
 )
+from kafka2hive.config.keys.counts import CountOptions
 from kafka2hive.config.keys.declaration import (
     IN_PLACE,
     DeclaredKey,
@@ -89,6 +90,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "flush": (Flush, None),
     "objective": (Objective, None),
     "completion": (CompletionOptions, None),
+    "counts": (CountOptions, None),
     "compact": (CompactOptions, None),
 }
 """By the names of their parts in the pages: the values of a section, and those whose keys another table has."""

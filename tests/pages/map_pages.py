@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.pages.map_keys import key_tables
 
-NAMES = ("configuration", "records", "columns", "change-logs", "partitions", "table-life")
+NAMES = ("configuration", "records", "columns", "change-logs", "partitions", "table-life", "counts")
 
 
 def map_pages(docs: Path) -> Mapping[Path, Mapping[str, Callable[[], str]]]:

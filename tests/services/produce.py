@@ -15,9 +15,11 @@ def produce(
     partitions: int | Sequence[int],
     keys: Iterable[bytes | None] | None = None,
     headers: Iterable[list[tuple[str, bytes]]] | None = None,
+    times: Iterable[int] | None = None,
 ) -> dict[Place, bytes | None]:
     """Send `records` round robin over `partitions` (a count, or the numbers themselves); wait for all reports.
 
+    `times` are the timestamps of the records in milliseconds, 0 for the present time.
     Gives what the broker has acknowledged: the payload at each place. Raises `KafkaException` when a record was
     not stored, and `TimeoutError` when a report is missing after five minutes.
     """
@@ -43,13 +45,21 @@ def produce(
     )
     key_of = iter(keys) if keys is not None else None
     headers_of = iter(headers) if headers is not None else None
+    time_of = iter(times) if times is not None else None
     for count, record in enumerate(records):
         key = next(key_of) if key_of is not None else None
         names = next(headers_of) if headers_of is not None else None
+        time = next(time_of) if time_of is not None else 0
         while True:
             try:
                 producer.produce(
-                    topic, record, key, numbers[count % len(numbers)], on_delivery=report, headers=names
+                    topic,
+                    record,
+                    key,
+                    numbers[count % len(numbers)],
+                    on_delivery=report,
+                    headers=names,
+                    timestamp=time,
                 )
                 break
             except BufferError:  # the queue is full: let it drain

@@ -1298,6 +1298,24 @@ MUTANTS = (
         LINES,
         ('    Field("more_rows", "account.more_rows", since=3),\n', ""),
     ),
+    _of_service(
+        "counts by time stay in the snapshots of later epochs",
+        LINES,
+        ("    life=Life.EPOCH,\n    since=12,\n", "    life=Life.STATE,\n    since=12,\n"),
+    ),
+    _of_service(
+        "counts by time are not in the snapshot",
+        DRAFT,
+        ("                windows=change.windows,\n", ""),
+    ),
+    _of_service(
+        "the least and the greatest offset of counts are exchanged in both directions",
+        LINES,
+        (
+            '    Field("first"),\n    Field("last"),\n    attribute="windows"',
+            '    Field("first", "last"),\n    Field("last", "first"),\n    attribute="windows"',
+        ),
+    ),
     _mutant(
         "the checksum leaves line 1 out in both directions",
         CODEC,

@@ -31,7 +31,14 @@ from tests.simulation.places import (
 )
 from tests.simulation.snapshot_text import SnapshotText, ToldCertificate, ToldFile, ToldLoss, read_snapshot
 from tests.simulation.tasks import records_in
-from tests.simulation.topic import account_of, place_of, records_by_place, replay_of, row_place_of
+from tests.simulation.topic import (
+    account_of,
+    place_of,
+    records_by_place,
+    replay_of,
+    row_place_of,
+    windows_of,
+)
 from tests.simulation.watch import Violation, epoch_of
 from tests.simulation.world import World
 
@@ -226,6 +233,19 @@ def _check_decisions(before: SnapshotText, snapshot: SnapshotText) -> None:
         old, now = getattr(before, what), getattr(snapshot, what)
         if now[: len(old)] != old or any(each.epoch != snapshot.epoch for each in now[len(old) :]):
             raise Violation(f"epoch {snapshot.epoch} has the {what} {now}, before it {old}")
+
+
+def check_windows(snapshots: list[SnapshotText]) -> None:
+    """Check that the counts by time of each epoch are those of the records that it read; a rebuilt epoch has none."""
+    for snapshot in snapshots:
+        read = () if snapshot.owner == REBUILT else snapshot.accounts
+        expected = [
+            window
+            for each in read
+            for window in windows_of(each.range, snapshot.table, snapshot.late_before_ms)
+        ]
+        if sorted(snapshot.windows) != sorted(expected):
+            raise Violation(f"epoch {snapshot.epoch} counts {snapshot.windows}, it read {expected}")
 
 
 def check_accounts(snapshots: list[SnapshotText]) -> None:

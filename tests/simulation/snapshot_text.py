@@ -190,6 +190,7 @@ class SnapshotText:
     registered: tuple[HivePartition, ...]
     withheld: tuple[HivePartition, ...]
     told: tuple[tuple[str, int], ...]
+    windows: tuple[tuple[str, int, str, int, int, int, int, int, int], ...]
     lapsed: tuple[HivePartition, ...]
     forgotten: tuple[ToldForgotten, ...]
     added: tuple[ToldColumn, ...]
@@ -245,6 +246,7 @@ def read_snapshot(data: bytes) -> SnapshotText:
         registered=tuple(map(_partition, lines["registered"])),
         withheld=tuple(map(_partition, lines["withheld"])),
         told=tuple((line["receiver"], line["through"]) for line in lines["told"]),
+        windows=tuple(tuple(line.values()) for line in lines["window"]),
         lapsed=tuple(map(_partition, lines["lapsed"])),
         forgotten=tuple(ToldForgotten(_partition(line), line["epoch"]) for line in lines["forgotten"]),
         added=tuple(ToldColumn(line["column"], line["type"], line["epoch"]) for line in lines["added"]),

@@ -141,6 +141,44 @@ def records_by_place(
     return places
 
 
+WINDOW_SECONDS = 60
+
+
+def windows_of(
+    r: OffsetRange, table: str = TABLE, late_before_ms: int | None = None
+) -> tuple[tuple[str, int, str, int, int, int, int, int, int], ...]:
+    """Return the counts of a range's records by time, as the lines of a snapshot have them; some have no timestamp."""
+    number = r.topic_partition.number
+    windows: dict[str, list[int]] = {}
+    for offset in range(r.start, r.end):
+        if place_of(number, offset, table) is not None:
+            minute = BEGAN_MS // 60_000 + offset * 5 % 3 + offset // 20
+            start = (
+                "" if offset % 17 == 3 else f"{datetime.fromtimestamp(minute * 60, UTC):%Y-%m-%dT%H:%M:%SZ}"
+            )
+            windows.setdefault(start, []).append(offset)
+    dead = {
+        offset
+        for offset in range(r.start, r.end)
+        if is_late(number, offset, table, late_before_ms)
+        or ((place := place_of(number, offset, table)) is not None and place.table == DEAD_LETTER_TABLE)
+    }
+    return tuple(
+        (
+            r.topic_partition.topic,
+            number,
+            start,
+            WINDOW_SECONDS,
+            len(offsets),
+            len(dead.intersection(offsets)),
+            RECORD_BYTES * len(offsets),
+            offsets[0],
+            offsets[-1],
+        )
+        for start, offsets in windows.items()
+    )
+
+
 def rows_of(number: int, offset: int) -> int:
     """Return how many rows a record becomes: few records hold several; a dead letter counts as one, an absent offset as 0."""
     place = place_of(number, offset)

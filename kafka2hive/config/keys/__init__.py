@@ -17,6 +17,7 @@ from kafka2hive.config.keys.connections import KerberosOptions as KerberosOption
 from kafka2hive.config.keys.connections import MetastoreOptions as MetastoreOptions
 from kafka2hive.config.keys.connections import RegistryOptions as RegistryOptions
 from kafka2hive.config.keys.connections import StorageOptions as StorageOptions
+from kafka2hive.config.keys.counts import CountOptions as CountOptions
 from kafka2hive.config.keys.news import NewsReceiver as NewsReceiver
 from kafka2hive.config.keys.objective import Objective as Objective
 from kafka2hive.config.keys.service import DeadLetterOptions as DeadLetterOptions

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions, Retain
 from kafka2hive.config.keys.column_rules import OnBreak
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
+from kafka2hive.config.keys.counts import CountOptions
 from kafka2hive.config.keys.declaration import Bounds, Key, Properties
 from kafka2hive.config.keys.objective import Objective
 from kafka2hive.config.keys.source import (
@@ -228,6 +229,13 @@ class SharedOptions:
         ),
     ] = None
     retain: Retain = None
+    counts: Annotated[
+        CountOptions | None,
+        Key(
+            "Count the records by the time of their Kafka timestamps, [more](#counts).",
+            example="{window: 10m}",
+        ),
+    ] = None
     dead_letter_share: Annotated[
         float,
         Key(

@@ -57,6 +57,7 @@ def check_table(check: TableCheck, storage: StorageOptions | None, has_hive: boo
     _check_start(check)
     _check_flush(check)
     _check_objective(check)
+    _check_counts(check)
     before, after = _around_sql(check)
     check_source(before)
     check_latest(check, has_hive, has_server)
@@ -178,6 +179,21 @@ def _check_objective(check: TableCheck) -> None:
             (*path, "freshness"),
             f"records may wait for {duration_text(flush.longest_seconds)} before an epoch is due, so the objective must be"
             " longer: make it longer than twice that, or shorten the table's flush",
+        )
+
+
+def _check_counts(check: TableCheck) -> None:
+    counts = check.table.counts
+    if counts is None:
+        return
+    if counts.window_seconds < 60 or 86_400 % counts.window_seconds:
+        check.add(
+            (*check.path("counts"), "window"), "must divide a day and be at least 1m, such as 1m, 10m or 1h"
+        )
+    if check.table.sql is not None:
+        check.add(
+            check.path("counts"),
+            "cannot be used with sql, because the window of a row that the SELECT returns is not known",
         )
 
 

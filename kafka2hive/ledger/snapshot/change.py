@@ -21,6 +21,7 @@ from kafka2hive.model.snapshot import (
     ReplayedFile,
     RunningReplay,
 )
+from kafka2hive.model.window_counts import WindowCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ class DataEpoch(_CommonParts):
     - `closes`: the ends of the periods of the Hive partitions with files at early places, by path.
     - `moved`: partitions that were compacted earlier and now get files at their homes.
     - `withheld`: partitions with files that Hive must not have before they have a certificate.
+    - `windows`: the counts of the records by time, which add up to the accounts; empty for a table without `counts`.
     """
 
     files: tuple[DataFile, ...]
@@ -85,6 +87,7 @@ class DataEpoch(_CommonParts):
     closes: Mapping[str, str] = field(default_factory=dict)
     moved: frozenset[HivePartition] = frozenset()
     withheld: frozenset[HivePartition] = frozenset()
+    windows: tuple[WindowCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from kafka2hive.model.snapshot import (
     Snapshot,
     Tracking,
 )
+from kafka2hive.model.window_counts import WindowCount
 
 _RANGE = (
     Field("topic", "range.topic_partition.topic"),
@@ -400,6 +401,28 @@ TOLD = Line(
 The line ends when the map does not name the receiver any more.""",
 )
 
+WINDOW = Line(
+    "window",
+    WindowCount,
+    Field("topic", "topic_partition.topic"),
+    Field("number", "topic_partition.number"),
+    Field("start"),
+    Field("seconds"),
+    Field("records"),
+    Field("dead_lettered"),
+    Field("bytes"),
+    Field("first"),
+    Field("last"),
+    attribute="windows",
+    life=Life.EPOCH,
+    since=12,
+    doc="the counts of one range's records whose Kafka timestamp is in one window of time ([counts](#counts-by-time))",
+    note="""Only for tables with `counts`. The line belongs to the account whose range has its offsets.
+`start` is when the window begins, a multiple of its `seconds` since 1970; it is empty for records without a window.
+`first` and `last` are the least and the greatest offset of the records.
+The `records`, `dead_lettered` and `bytes` of a range's lines add up to its account's `read`, `dead_lettered` and `bytes`; `verify` checks it.""",
+)
+
 LINES = (
     FILE,
     HEADER,
@@ -429,6 +452,7 @@ LINES = (
     RETIRED,
     DROPPED,
     TOLD,
+    WINDOW,
 )
 """All kinds of lines, in the order of the text. A snapshot has exactly one header; it may lack lines of any other kind."""
 

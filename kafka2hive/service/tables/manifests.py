@@ -13,10 +13,12 @@ from kafka2hive.model.offsets import (
     AccountingMismatch,
     OffsetAccounting,
     OffsetRange,
+    RangeAccounting,
     TopicPartition,
     first_ranges,
 )
 from kafka2hive.model.snapshot import EventBounds
+from kafka2hive.model.window_counts import WindowCount, check_windows
 from kafka2hive.plan.contract import (
     BrokenRule,
     ColumnsSeen,
@@ -114,6 +116,7 @@ def judge_manifests(
         location=location,
         newest_ms=max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None),
         bounds=bounds,
+        windows=_windows(accounts, manifests),
     )
     fallback = sum(not m.is_compiled for m in manifests)
     return Outcome(
@@ -157,6 +160,17 @@ def refusals_by_count(manifests: Sequence[TableManifest]) -> list[Refusal]:
         known = sums.get((refusal.code, refusal.column))
         sums[refusal.code, refusal.column] = refusal if known is None else known.more(refusal.count)
     return sorted(sums.values(), key=lambda refusal: (-refusal.count, refusal.code, refusal.column))
+
+
+def _windows(
+    accounts: Sequence[RangeAccounting], manifests: Sequence[TableManifest]
+) -> tuple[WindowCount, ...]:
+    """Return the counts by time of all tasks. Raises AccountingMismatch unless they add up, or no task has counted."""
+    if all(manifest.windows is None for manifest in manifests):
+        return ()
+    windows = tuple(window for manifest in manifests for window in manifest.windows or ())
+    check_windows(accounts, windows)
+    return windows
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:

@@ -13,6 +13,7 @@ from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, Offse
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, ReplayedFile, Snapshot
 from kafka2hive.model.text import counted
+from kafka2hive.model.window_counts import check_windows
 from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.service.verify.snapshot_lines import audit_lines
 
@@ -89,6 +90,11 @@ def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
             account.check()
         except AccountingMismatch as error:
             yield Finding("verify.account", str(account.range), f"epoch {snapshot.epoch}: {error}")
+    if snapshot.windows:
+        try:
+            check_windows(snapshot.accounts, snapshot.windows)
+        except AccountingMismatch as error:
+            yield of_epoch(snapshot, "verify.account", str(error))
     for position in snapshot.positions:
         end = position.start
         for r in sorted(ranges.pop(str(position.topic_partition), [])):

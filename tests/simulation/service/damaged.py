@@ -29,6 +29,7 @@ from tests.simulation.oracle import (
     check_hive,
     check_offsets,
     check_tidiness,
+    check_windows,
     history,
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
@@ -37,7 +38,7 @@ from tests.simulation.service.beside import BesideRun
 from tests.simulation.service.damage import DAMAGES, DemoContext, Harm, location_changed
 from tests.simulation.service.footers import seal
 from tests.simulation.service.kafka import Cluster
-from tests.simulation.service.maps import TABLES, TOPICS
+from tests.simulation.service.maps import COUNTED, TABLES, TOPICS
 from tests.simulation.service.oracle import prepare
 from tests.simulation.snapshot_text import SnapshotText, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
@@ -440,6 +441,7 @@ class DamageSchedule:
             check_chain(snapshots)
             check_offsets(snapshots)
             check_accounts(snapshots if snapshots[0].owner != REBUILT else snapshots[1:])
+            check_windows([each for each in snapshots if table in COUNTED])
             check_certificates(self.world, snapshots)
             newest = snapshots[-1]
             late = {each.partition for each in newest.open} - {each.partition for each in newest.forgotten}

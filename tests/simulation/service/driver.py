@@ -24,11 +24,12 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.model.offsets import RangeAccounting
+from kafka2hive.model.offsets import OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import utc_text
+from kafka2hive.model.window_counts import WindowCount
 from kafka2hive.plan.contract import (
     ClientCounts,
     PlannedEpoch,
@@ -61,9 +62,18 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGERS, location_of
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
-from tests.simulation.service.maps import BY_PATTERN, COLUMNS, COMPLETED, RIVALS, TABLES, columns_text, map_of
+from tests.simulation.service.maps import (
+    BY_PATTERN,
+    COLUMNS,
+    COMPLETED,
+    COUNTED,
+    RIVALS,
+    TABLES,
+    columns_text,
+    map_of,
+)
 from tests.simulation.tasks import Share, TaskFailed
-from tests.simulation.topic import BEGAN_MS, account_of
+from tests.simulation.topic import BEGAN_MS, account_of, windows_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -656,6 +666,7 @@ class Process:
                         accounts=accounts,
                         delivered=tuple(map(_delivered, accounts)),
                         leader_epochs=epochs,
+                        windows=_windows(t.ranges, t.table, closed) if t.table in COUNTED else None,
                     )
                 )
         self.bugs.during(lambda: self.loop.on_epoch(epoch.number, manifests))
@@ -900,6 +911,24 @@ class Presence:
 
     def end(self) -> None:
         self._beat.end()
+
+
+def _windows(ranges: Iterable[OffsetRange], table: str, closed: int | None) -> tuple[WindowCount, ...]:
+    """Return the counts of the ranges' records by time."""
+    return tuple(
+        WindowCount(
+            topic_partition=TopicPartition(topic, number),
+            start=start,
+            seconds=seconds,
+            records=records,
+            dead_lettered=dead,
+            bytes=size,
+            first=first,
+            last=last,
+        )
+        for r in ranges
+        for topic, number, start, seconds, records, dead, size, first, last in windows_of(r, table, closed)
+    )
 
 
 def _delivered(account: RangeAccounting) -> ClientCounts:

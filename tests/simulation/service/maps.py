@@ -46,6 +46,9 @@ BY_PATTERN = "db.tb"
 COMPLETED = "db.b"
 """The table whose partitions are certified when they are complete."""
 
+COUNTED = frozenset({"db.a", COMPLETED})
+"""The tables whose records are counted by time."""
+
 TOPIC_PARTITIONS = tuple(TopicPartition(topic, n) for topic, numbers in TOPICS.items() for n in numbers)
 
 

@@ -22,6 +22,7 @@ from tests.simulation.oracle import (
     check_offsets,
     check_records,
     check_tidiness,
+    check_windows,
     history,
     without_replayed,
 )
@@ -30,6 +31,7 @@ from tests.simulation.service.maps import (
     BY_PATTERN,
     COLUMNS,
     COMPLETED,
+    COUNTED,
     DELAYS,
     RIVAL,
     RIVALS,
@@ -224,6 +226,7 @@ def judge_tables(around: Any) -> None:
             check_chain(snapshots)
             check_offsets(snapshots)
             check_accounts(snapshots)
+            check_windows([each for each in snapshots if table in COUNTED])
             check_certificates(world, snapshots, world.uncertifiable == location)
             if table == COMPLETED and world.uncertifiable != location:
                 _check_all_certified(snapshots[-1])
