@@ -5,7 +5,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "requirements.lock"
-LOCKS = (RUNTIME, ROOT / "requirements-demo.lock", ROOT / "requirements-dev.lock")
+SCHEDULERS = tuple(sorted((ROOT / "tests" / "schedulers").glob("*.lock")))
+"""What `scripts/test-schedulers` installs, each in an environment of its own."""
+LOCKS = (RUNTIME, ROOT / "requirements-demo.lock", ROOT / "requirements-dev.lock", *SCHEDULERS)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,6 +12,7 @@ from tests.pages.dashboard import dashboard
 from tests.pages.frozen_documents import frozen_documents
 from tests.pages.map_pages import map_pages
 from tests.pages.metrics import metrics_table
+from tests.pages.scheduler_files import scheduler_files
 from tests.pages.semantic_types import semantic_types
 from tests.pages.snapshot_lines import snapshot_lines
 from tests.pages.standard_tests import standard_tests
@@ -26,6 +27,7 @@ PARTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     DOCS / "decoding.md": semantic_types(),
     DOCS / "operations.md": {**error_tables(), "metrics": metrics_table},
     DOCS / "protocol.md": {"snapshot lines": snapshot_lines},
+    DOCS / "schedulers.md": scheduler_files(ROOT / "configs" / "schedulers"),
     DOCS / "sizing.md": {"sums": sums},
     DOCS / "testing.md": {"standard tests": standard_tests},
 }
