@@ -99,14 +99,21 @@ class TableIntent:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets accepted as lost. The range is empty if only `reason` must be recorded."""
+    """Offsets accepted as lost. The range is empty if only `reason` must be recorded. `moved_to` is as in AcceptedGap."""
 
     range: OffsetRange
     reason: str
+    moved_to: str = ""
 
     def entry(self, accepted_at: str, epoch: int) -> AcceptedGap:
         """Return the gap as the snapshot of `epoch` holds it."""
-        return AcceptedGap(range=self.range, reason=self.reason, accepted_at=accepted_at, epoch=epoch)
+        return AcceptedGap(
+            range=self.range,
+            reason=self.reason,
+            accepted_at=accepted_at,
+            epoch=epoch,
+            moved_to=self.moved_to,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +152,9 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     if snapshot.positions and intent.topics:
         if UNKNOWN_ID not in (before, now) and before != now:
             return Halt((problems.cluster_changed(before, now, cluster),))
-        names = {cluster_of(topic) for topic in snapshot.topics}
-        if cluster not in names:
-            return Halt((problems.cluster_renamed(min(names), cluster),))
+        others = {cluster_of(topic) for topic in snapshot.topics} - {cluster}
+        if others:  # a rebuilt ledger of a table that has moved may have positions in both
+            return Halt((problems.cluster_renamed(min(others), cluster),))
     known: dict[str, list[Position]] = {}
     for position in snapshot.positions:
         known.setdefault(position.topic_partition.topic, []).append(position)

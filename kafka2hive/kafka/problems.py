@@ -9,6 +9,7 @@ from kafka2hive.model.text import counted
 
 RECOVER = "kafka2hive recover"
 ACCEPT_GAP = f"{RECOVER} --accept-gap"
+ACCEPT_CLUSTER = f"{RECOVER} --accept-cluster TABLE"
 UNKNOWN_TOPIC = "kafka.unknown_topic"
 
 
@@ -30,7 +31,12 @@ def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
     """
     text = "; ".join(problem.message for problem in problems)
     command = f"{RECOVER} --table {table}"
-    remedies = dict.fromkeys(problem.remedy.replace(RECOVER, command) for problem in problems)
+    remedies = dict.fromkeys(
+        problem.remedy.replace(ACCEPT_CLUSTER, f"{command} --accept-cluster {table}")
+        if ACCEPT_CLUSTER in problem.remedy
+        else problem.remedy.replace(RECOVER, command)
+        for problem in problems
+    )
     return ManualActionRequired(problems[0].code, f"{table}: {text}", "; or ".join(remedies))
 
 
@@ -49,17 +55,30 @@ def cluster_changed(before: str, now: str, name: str = "") -> Problem:
 
 
 def cluster_renamed(before: str, now: str) -> Problem:
-    """Return the problem that the table's topics are of a cluster that the ledger has no position of. Both are names in maps."""
-    places = [
-        f"the cluster {name} of kafka_clusters" if name else "the section kafka" for name in (before, now)
-    ]
+    """Return the problem that the ledger has positions in a cluster that the table does not read. Both are names in maps."""
     key = f"`kafka: {before}`" if before else "no key `kafka`"
     return Problem(
         "kafka.cluster_changed",
         "",
-        f"the positions belong to topics of {places[0]}, but the table's topics are of {places[1]}",
-        f"give the table {key} again (a cluster keeps its name in the map), or dump the topics into a new table",
+        f"the positions belong to topics of {_in_map(before)}, but the table's topics are of {_in_map(now)}",
+        f"`{ACCEPT_CLUSTER} -c MAP` goes on in the topics of {_in_map(now)} if only the cluster's name has changed; otherwise"
+        f" give the table {key} again, or dump the topics into a new table",
     )
+
+
+def cluster_unproven(target: TopicPartition, name: str) -> Problem:
+    """Return the problem that no cluster id shows that the cluster, by its name in the map, holds the records that were read."""
+    return Problem(
+        "kafka.cluster_unproven",
+        target.topic,
+        f"the ledger or Kafka has no id of the cluster, so it is unknown whether {_in_map(name)} is the cluster that was read,"
+        f" and {target} may hold other records",
+        "give the cluster its former name in the map, or dump the topics into a new table",
+    )
+
+
+def _in_map(name: str) -> str:
+    return f"the cluster {name} of kafka_clusters" if name else "the section kafka"
 
 
 def topic_recreated(topic: str, before: str, now: str) -> Problem:

@@ -206,10 +206,17 @@ def _check_replay(change: Replay) -> None:
 def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
     """Add the change's positions to the table's. A position that replaces a known one must have a gap.
 
-    Raises OffsetsDoNotJoin.
+    A gap that moves to another topic ends a position, and needs one there. Raises OffsetsDoNotJoin.
     """
     positions = {p.topic_partition: p for p in state.positions}
     explained = {gap.range.topic_partition for gap in change.gaps}
+    moves = [gap for gap in change.gaps if gap.moved_to]
+    for gap in moves:
+        left = positions.pop(gap.range.topic_partition, None)
+        if left is None or (gap.range.start, gap.range.end) != (left.end, left.end):
+            raise OffsetsDoNotJoin(
+                f"{state.table}: {gap.range} moves to {gap.moved_to}, but the position is {left}"
+            )
     for first in change.positions:
         replaces_position = first.topic_partition in positions
         if first.start != first.end or (replaces_position and first.topic_partition not in explained):
@@ -218,6 +225,10 @@ def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapsho
                 " a gap"
             )
         positions[first.topic_partition] = first
+    if homeless := [gap for gap in moves if gap.target not in positions]:
+        raise OffsetsDoNotJoin(
+            f"{state.table}: {homeless[0].range} moves to {homeless[0].target}, which has no position"
+        )
     return replace(
         state,
         positions=_sorted(positions),

@@ -163,12 +163,22 @@ class DroppedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
-    """Offsets that were accepted as lost before they were read (deleted by retention, a truncated log)."""
+    """Offsets that were accepted as lost before they were read (deleted by retention, a truncated log).
+
+    If the table moved to another cluster, `range` is empty, and the reading goes on in the topic `moved_to`, in the topic
+    partition with the same number. Otherwise `moved_to` is "".
+    """
 
     range: OffsetRange
     reason: str
     accepted_at: str
     epoch: int
+    moved_to: str = ""
+
+    @property
+    def target(self) -> TopicPartition:
+        """Return the topic partition in which the reading goes on."""
+        return TopicPartition(self.moved_to, self.range.topic_partition.number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,7 +310,8 @@ class NewsProgress:
 class Snapshot:
     """The state of a table after epoch `epoch`. The newest snapshot is the whole state.
 
-    - `positions`: every topic partition that the table ever read, including deleted ones.
+    - `positions`: every topic partition that the table ever read, including deleted ones, except those that a gap with
+      `moved_to` replaces.
     - `accounts`, `files`: only those of this epoch.
     - `windows`: the counts of this epoch's records by time; empty for a table without `counts`.
     - `gaps`, `losses`, `forgotten`, `added`: cumulative.

@@ -409,6 +409,29 @@ def test_format_12_has_counts_by_time() -> None:
     assert encode(WITH_COUNTS) == frozen
 
 
+MOVED = replace(
+    WITH_NEWS,
+    gaps=(
+        *WITH_NEWS.gaps,
+        AcceptedGap(
+            range=OffsetRange(TopicPartition("weather", 3), 70, 70),
+            reason="goes on in east/weather-3, the same Kafka cluster",
+            accepted_at="2026-11-21T08:12:00Z",
+            epoch=42,
+            moved_to="east/weather",
+        ),
+    ),
+)
+"""The cluster of a topic got another name in the map."""
+
+
+def test_format_12_may_have_where_the_reading_of_a_topic_goes_on() -> None:
+    frozen = (FROZEN / "format-12-moved.snapshot").read_bytes()
+    assert decode(frozen) == MOVED
+    assert encode(MOVED) == frozen
+    assert decode(frozen).gaps[-1].target == TopicPartition("east/weather", 3)
+
+
 def test_an_older_program_reads_a_snapshot_that_says_when_hives_table_was_created() -> None:
     compared = (replace(FORMAT_1.compared[0], created="Sat Nov 21 08:10:00 UTC 2026"),)
     data = encode(replace(FORMAT_1, compared=compared))

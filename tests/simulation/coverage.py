@@ -147,6 +147,7 @@ DAMAGE = (
     "a repair killed",
     "a repair killed beside a run",
     "another generation",
+    "cluster renamed",
     "column of another type",
     "final file cut",
     "final file missing",

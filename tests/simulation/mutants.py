@@ -41,6 +41,7 @@ CODEC = LEDGER + "snapshot.codec"
 LINES = LEDGER + "snapshot.lines"
 RESET = LEDGER + "repair.reset"
 POSITIONS = "kafka2hive.kafka.positions"
+CLUSTER_MOVES = "kafka2hive.kafka.cluster_moves"
 LOCATION = LEDGER + "location"
 REBUILD = LEDGER + "repair.rebuild"
 SERVICE = "kafka2hive.service."
@@ -991,6 +992,31 @@ MUTANTS = (
         "accepted gaps are not carried",
         DRAFT,
         ("        **{**_EMPTY_EPOCH,", "        gaps=(),\n        **{**_EMPTY_EPOCH,"),
+    ),
+    _of_damage(
+        "the former name of a cluster is not noticed",
+        POSITIONS,
+        ("        if others:", "        if False:"),
+    ),
+    _of_damage(
+        "a renamed cluster goes on before the offset where it was",
+        CLUSTER_MOVES,
+        ("topic_partition=tp, start=p.end)", "topic_partition=tp, start=p.start, end=p.start)"),
+    ),
+    _of_damage(
+        "a renamed cluster goes on without a record",
+        CLUSTER_MOVES,
+        ("tuple(positions), tuple(gaps))", "tuple(positions))"),
+    ),
+    _of_damage(
+        "positions stay under a cluster's former name",
+        DRAFT,
+        ("        left = positions.pop(", "        left = positions.get("),
+    ),
+    _of_damage(
+        "where a topic partition goes on is not encoded",
+        LINES,
+        ('    Field("moved_to", since=12),\n', ""),
     ),
     _of_damage(
         "accepted losses are not carried",

@@ -23,10 +23,11 @@ class ToldFile(NamedTuple):
 
 
 class ToldGap(NamedTuple):
-    """A `gap` line."""
+    """A `gap` line. `moved_to` is the topic in which the reading goes on in another cluster, "" for any other gap."""
 
     range: OffsetRange
     epoch: int
+    moved_to: str
 
 
 class ToldLoss(NamedTuple):
@@ -238,7 +239,7 @@ def read_snapshot(data: bytes) -> SnapshotText:
         files=tuple(map(_file, lines["file"])),
         positions=tuple(map(_position, lines["position"])),
         accounts=tuple(map(_account, lines["account"])),
-        gaps=tuple(ToldGap(_range(line), line["epoch"]) for line in lines["gap"]),
+        gaps=tuple(ToldGap(_range(line), line["epoch"], line.get("moved_to", "")) for line in lines["gap"]),
         losses=tuple(
             ToldLoss(line["path"], line["how"], line["rows"], line["epoch"]) for line in lines["loss"]
         ),

@@ -51,6 +51,14 @@ AcceptLocation = Annotated[
         help="Write new files of this table to the map's changed location (repeatable).",
     ),
 ]
+AcceptCluster = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-cluster",
+        metavar="TABLE",
+        help="Go on in the Kafka cluster that the map names now for this table (repeatable).",
+    ),
+]
 RebuildLedger = Annotated[
     str | None,
     typer.Option(
@@ -69,6 +77,7 @@ def recover(
     accept_gap: AcceptGap = None,
     forget_registration: ForgetRegistration = None,
     accept_location: AcceptLocation = None,
+    accept_cluster: AcceptCluster = None,
     rebuild_ledger: RebuildLedger = None,
     json: Json = False,
     color: Color = True,
@@ -97,6 +106,7 @@ def recover(
         rebuild=rebuild_ledger,
         forget=(Registration(*forget_registration),) if forget_registration else (),
         accept_location=tuple(accept_location or ()),
+        accept_cluster=tuple(accept_cluster or ()),
     )
 
     def command(service_map: ServiceMap) -> int:

@@ -23,6 +23,7 @@ from kafka2hive.service.recover.result import (
     RecoverRequest,
     RecoverResult,
     Recovery,
+    clusters_without_effect,
     gaps_without_effect,
     paths_without_effect,
 )
@@ -56,6 +57,10 @@ def render_recover(
     ineffective += [
         f"{path}: no such file is lost in any of these ledgers"
         for path in paths_without_effect(request, result)
+    ]
+    ineffective += [
+        f"{table}: the ledger is in the map's Kafka cluster already, so nothing was changed"
+        for table in clusters_without_effect(request, result)
     ]
     parts += [Text(line, style="yellow") for line in ineffective]
     if result.kafka_error:
@@ -137,7 +142,12 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
     lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
     lines += [line for repair in table.lost for line in _lost_lines(table.table, repair)]
     gap_is = "gap to be accepted" if table.recovery is Recovery.PLANNED else "gap accepted"
-    lines += [f"{gap_is}: {gap.range}: {gap.reason}" for gap in table.gaps]
+    lines += [
+        f"{gap.range.topic_partition}@{gap.range.end} {gap.reason}"
+        if gap.moved_to
+        else f"{gap_is}: {gap.range}: {gap.reason}"
+        for gap in table.gaps
+    ]
     lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
     return lines
 
@@ -228,6 +238,7 @@ def _table_document(table: RecoveredTable) -> Document:
                 "start": gap.range.start,
                 "end": gap.range.end,
                 "reason": gap.reason,
+                "moved_to": gap.moved_to or None,
             }
             for gap in table.gaps
         ],

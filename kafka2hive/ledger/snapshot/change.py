@@ -115,8 +115,8 @@ class Repair(_CommonParts):
 
     `losses` are files that are given up, or refetched into `files`. `withdrawn` are the certificates of earlier epochs that must
     not count any more, because one of them counts a file of `losses`: their partitions are open again. `positions` are the
-    positions at which the topic partitions of `gaps` resume, as in FirstPositions. `location` is the table's directory for new
-    files.
+    positions at which the topic partitions of `gaps` resume, as in FirstPositions, or those in the topics to which `gaps` move.
+    `location` is the table's directory for new files.
     """
 
     losses: tuple[AcceptedLoss, ...] = ()

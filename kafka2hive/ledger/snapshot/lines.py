@@ -95,7 +95,8 @@ POSITION = Line(
     attribute="positions",
     life=Life.STATE,
     doc="the position of the table in a topic partition",
-    note="""**All** topic partitions that the table ever read are listed, also vanished ones; this epoch took `[start, end)`.
+    note="""**All** topic partitions that the table ever read are listed, also vanished ones, except those that a `gap` with `moved_to` ends.
+This epoch took `[start, end)`.
 `topic` begins with the name of the cluster and `/` if that is one of the map's `kafka_clusters`, here and in footers.
 `topic_id` is `-` if the broker provides none; `leader_epoch` is the leader epoch of the last record read, -1 if unknown.""",
 )
@@ -126,9 +127,12 @@ GAP = Line(
     *_RANGE,
     Field("how", "reason"),
     *_DECIDED,
+    Field("moved_to", since=12),
     attribute="gaps",
     life=Life.CUMULATIVE,
-    doc="offsets that an operator declared lost before they were read",
+    doc="offsets that an operator declared lost before they were read, or a topic partition that [another cluster](#a-table-that-goes-on-in-another-cluster) replaces",
+    note="""`moved_to` (format 12), if it is there, is the topic in which the reading goes on, in the topic partition of the same number.
+The range is then empty: `start` and `end` are where the old topic partition was read up to, which has no `position` from this epoch on.""",
 )
 
 LOSS = Line(

@@ -8,8 +8,17 @@ from itertools import chain, islice
 from typing import assert_never
 
 from kafka2hive.config.keys import StartKind, StartPolicy
+from kafka2hive.kafka.cluster_moves import renamed
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import GapAcceptance, Halt, PositionsToCommit, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import (
+    Decision,
+    GapAcceptance,
+    Halt,
+    PositionsToCommit,
+    Resume,
+    TableIntent,
+    decide,
+)
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.history import final_snapshots, find_files
 from kafka2hive.ledger.look import View
@@ -28,9 +37,10 @@ from kafka2hive.model.progress import amounts
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Certificate, Snapshot
 from kafka2hive.service.recover.compacted import Rewrite, find_sources, refuse_wrong_rows
 from kafka2hive.service.recover.lost_files import PlannedRepair, lost_files
-from kafka2hive.service.recover.result import is_named, is_pattern
+from kafka2hive.service.recover.result import RecoverRequest, is_named, is_pattern
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.topics.kafka_view import logs_of, with_last_read
+from kafka2hive.service.topics.routes import known_routes
 from kafka2hive.service.wiring import Wiring
 
 Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
@@ -141,7 +151,7 @@ class Repairs:
         places = {place for home in homes for place in (home.location, other_place(home.location, home.path))}
         return {path for path in paths if parent(path) in places}
 
-    def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
+    def repair(self, owned: OwnedLedger, lost: LostFiles, request: RecoverRequest) -> Repair:
         """Return what the next snapshot records; empty if nothing was decided.
 
         Raises ManualActionRequired, ServiceUnavailable, TableError.
@@ -162,7 +172,7 @@ class Repairs:
                     for f, _ in group
                 )
                 advance(**amounts([f for f, _ in group]))
-        return replace(self.gap_repair(owned.state, gaps), files=tuple(files), losses=tuple(losses))
+        return replace(self.of_positions(owned.state, request), files=tuple(files), losses=tuple(losses))
 
     def _replacement(self, owned: OwnedLedger, lost: LostFiles) -> tuple[tuple[DataFile, ...], str]:
         """Return the staged files that replace lost files of one unit or one other file, and the remedy to record.
@@ -218,12 +228,35 @@ class Repairs:
             result.append(PlannedRepair(lost, present, missing))
         return tuple(result)
 
-    def gap_repair(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
-        """Return the Repair that records the accepted gaps in topics that this table has read, and the new positions.
+    def of_positions(self, state: Snapshot, request: RecoverRequest) -> Repair:
+        """Return the Repair that moves the table to another cluster, or records the accepted gaps in topics that it has read.
 
-        It is empty if there is no such gap or Kafka and the ledger agree without it.
-        Raises ManualActionRequired (the accepted gaps do not suffice), ServiceUnavailable.
+        It is empty if nothing was accepted, or Kafka and the ledger agree without it.
+        Raises ManualActionRequired (what was accepted does not suffice), ServiceUnavailable.
         """
+        return (
+            self._move(state)
+            if state.table in request.accept_cluster
+            else self._gaps(state, request.accept_gap)
+        )
+
+    def _move(self, state: Snapshot) -> Repair:
+        """Return the Repair that lets the table go on in the cluster that the map names; empty if it does already."""
+        view = self._kafka().cluster()
+        routed = known_routes(self._wiring, [state], view.topics).tables.get(state.table)
+        if routed is None:
+            raise ConfigError(
+                "usage.no_such_table",
+                f"--accept-cluster {state.table}: no rule of the map creates this table",
+                "give the table a rule in the map, with the cluster that it reads from",
+            )
+        cluster = routed.rule.kafka or ""
+        if (silent := view.silent.get(cluster)) is not None:
+            raise silent
+        cluster_id = view.id_of(cluster)
+        return self._recorded(state, renamed(state, cluster, cluster_id), cluster_id)
+
+    def _gaps(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
         topics = {gap.topic for gap in gaps} & state.topics
         if not topics:
             return Repair()
@@ -231,14 +264,17 @@ class Repairs:
         kafka = self._kafka()
         logs = with_last_read(kafka, state, logs_of(kafka, kafka.cluster(), topics))
         decision = decide(state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps))
+        return self._recorded(state, decision, logs.cluster.id_of(cluster))
+
+    def _recorded(self, state: Snapshot, decision: Decision | None, cluster_id: str) -> Repair:
         match decision:
             case Halt(problems):
                 raise stop(state.table, problems)
             case PositionsToCommit(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), state.epoch + 1
                 recorded = tuple(gap.entry(now, epoch) for gap in accepted)
-                return Repair(positions=positions, gaps=recorded, cluster_id=logs.cluster.id_of(cluster))
-            case Resume():
+                return Repair(positions=positions, gaps=recorded, cluster_id=cluster_id)
+            case Resume() | None:
                 return Repair()
             case _:
                 assert_never(decision)

@@ -34,7 +34,8 @@ class RecoverRequest:
     """The options of `recover`. If `tables` is empty, all tables of the map's service are recovered.
 
     `accept_loss` and `refetch` name lost files by their final paths, or by patterns of these (see `is_named`).
-    `accept_location` names tables whose changed location in the map is intended. `rebuild` names a table whose ledger is
+    `accept_location` names tables whose changed location in the map is intended, `accept_cluster` those that go on in the
+    Kafka cluster that the map names. `rebuild` names a table whose ledger is
     lost; then `accept_gap` accepts offsets that the data files do not prove.
     """
 
@@ -47,6 +48,7 @@ class RecoverRequest:
     rebuild: str | None = None
     forget: tuple[Registration, ...] = ()
     accept_location: tuple[str, ...] = ()
+    accept_cluster: tuple[str, ...] = ()
 
 
 class Recovery(Enum):
@@ -127,6 +129,17 @@ def gaps_without_effect(request: RecoverRequest, result: RecoverResult) -> list[
         gap
         for gap in request.accept_gap
         if not any(replace(gap, up_to=None).covers(tp, 0) for tp in recorded)
+    ]
+
+
+def clusters_without_effect(request: RecoverRequest, result: RecoverResult) -> list[str]:
+    """Return the tables whose ledgers are in the map's cluster already, although `accept_cluster` names them."""
+    return [
+        table.table
+        for table in result.tables
+        if table.table in request.accept_cluster
+        and table.recovery is Recovery.DONE
+        and not any(gap.moved_to for gap in table.gaps)
     ]
 
 

@@ -82,13 +82,17 @@ def recover(
     does not answer).
     """
     ledgers = ledger_tables(wiring)
-    if request.tables and (left_out := sorted(set(request.accept_location) - set(request.tables))):
-        raise ConfigError(
-            "usage.accept_location",
-            f"--accept-location {left_out[0]} is not among the tables named with --table",
-            f"add --table {left_out[0]}, or leave --table out",
-        )
-    named = (*request.tables, *request.accept_location)
+    for code, option, names in (
+        ("usage.accept_location", "--accept-location", request.accept_location),
+        ("usage.accept_cluster", "--accept-cluster", request.accept_cluster),
+    ):
+        if request.tables and (left_out := sorted(set(names) - set(request.tables))):
+            raise ConfigError(
+                code,
+                f"{option} {left_out[0]} is not among the tables named with --table",
+                f"add --table {left_out[0]}, or leave --table out",
+            )
+    named = (*request.tables, *request.accept_location, *request.accept_cluster)
     tables = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, named, tables):
         return RecoverResult(tuple(failed_table(name, error) for name, error in unknown))
@@ -159,6 +163,7 @@ def _plans(
         _routed=routed,
         _acceptances=request.accept_gap,
         _accept_location=request.accept_location,
+        _accept_cluster=request.accept_cluster,
     )
     plans = (
         attempt(

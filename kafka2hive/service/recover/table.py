@@ -49,12 +49,14 @@ def recover_table(
     relocation = _relocation(wiring, view.state, request)
     if relocation:
         ownership.check_marker(view, relocation.after)
+    if view.paths.table in request.accept_cluster:
+        repairs.of_positions(view.state, request)  # a refusal leaves everything unchanged
     repair = Repair()
 
     def prepare(owned: OwnedLedger) -> frozenset[str]:
         nonlocal repair
         lost = repairs.lost_files(owned, named)
-        repair = repairs.repair(owned, lost, request.accept_gap)
+        repair = repairs.repair(owned, lost, request)
         return frozenset(file.final for file, _ in lost)
 
     started = start(
@@ -140,10 +142,12 @@ def planned_table(
     repair = Repair()
     try:
         if knows_kafka:
-            repair = repairs.gap_repair(view.state, request.accept_gap)
+            repair = repairs.of_positions(view.state, request)
     except ManualActionRequired as gap_stop:
         stop = stop or gap_stop
-    positions = {p.topic_partition: p for p in (*view.state.positions, *repair.positions)}
+    left = {gap.range.topic_partition for gap in repair.gaps if gap.moved_to}
+    kept = [p for p in view.state.positions if p.topic_partition not in left]
+    positions = {p.topic_partition: p for p in (*kept, *repair.positions)}
     yield RecoveredTable(
         view.paths.table,
         Recovery.PLANNED,

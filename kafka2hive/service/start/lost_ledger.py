@@ -13,7 +13,7 @@ from kafka2hive.ledger.init import init
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.offsets import TopicPartition, name_in_kafka
+from kafka2hive.model.offsets import TopicPartition, cluster_of, name_in_kafka
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.ledgers import UnreadableLedger, other_ledgers
 from kafka2hive.service.tables.table_state import MapTable
@@ -82,7 +82,13 @@ class LostLedgerCheck:
             state = look(self._wiring.ports.files, table.paths).state
         except NoLedger:
             return
-        went_back = {gap.range.topic_partition for gap in state.gaps if gap.range.start == gap.range.end}
+        if any(cluster_of(topic) != table.cluster for topic in state.topics):
+            return  # the cluster has another name in the map, and the comparison with Kafka stops the table
+        went_back = {
+            gap.range.topic_partition
+            for gap in state.gaps
+            if gap.range.start == gap.range.end and not gap.moved_to
+        }
         positions = {p.topic_partition: p.end for p in state.positions}
         self._tell_set_back(table, tables, offsets, state)
         ahead = {

@@ -79,7 +79,7 @@ class StartPreview:
     """Finds the STOP that a start would meet, without changes and without watching heartbeats.
 
     If `_kafka` is None, positions are not compared with Kafka. `_acceptances` and `_accept_location` are the operator's
-    decisions: accepted gaps, and tables whose new location is accepted.
+    decisions: accepted gaps, and tables whose new location or cluster is accepted.
     """
 
     _wiring: Wiring
@@ -88,6 +88,7 @@ class StartPreview:
     _routed: Mapping[str, RoutedTable]
     _acceptances: Collection[GapAcceptance] = ()
     _accept_location: Collection[str] = ()
+    _accept_cluster: Collection[str] = ()
 
     def of(self, view: View) -> StartOutlook:
         """Return the outlook of a start of this table. Raises StorageError, AmbiguousOutcome, NoLedger."""
@@ -110,7 +111,7 @@ class StartPreview:
 
     def _by_kafka(self, view: View) -> ManualActionRequired | None:
         logs, routed = self._look.logs, self._routed.get(view.paths.table)
-        if logs is None or routed is None:
+        if logs is None or routed is None or view.paths.table in self._accept_cluster:
             return None
         intent = TableIntent(
             # without a topic of the ledger, the map may name another cluster

@@ -9,9 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, Position
+from kafka2hive.model.offsets import (
+    UNKNOWN_ID,
+    AccountingMismatch,
+    OffsetAccounting,
+    OffsetRange,
+    Position,
+)
 from kafka2hive.model.paths.table_directory import other_place
-from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, ReplayedFile, Snapshot
+from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedGap, AcceptedLoss, ReplayedFile, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.model.window_counts import check_windows
 from kafka2hive.service.verify.result import Finding, of_epoch
@@ -62,10 +68,13 @@ def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
 
 def _positions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit that every position begins where it ended in the epoch before, unless this epoch accepted a gap."""
-    with_gap = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
+    with_gap = {gap.range.topic_partition: gap for gap in after.gaps if gap.epoch == after.epoch}
     for position in before.positions:
         now = after.position(position.topic_partition)
-        if now is None:
+        gap = with_gap.get(position.topic_partition)
+        if gap is not None and gap.moved_to:
+            yield from _move(before, after, position, gap)
+        elif now is None:
             yield _offsets(
                 after, "verify.position", position, "lacks this position, which the epoch before has"
             )
@@ -77,6 +86,26 @@ def _positions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
                 now,
                 f"begins at {now.start}, but epoch {before.epoch} ended at {position.end}",
             )
+
+
+def _move(before: Snapshot, after: Snapshot, position: Position, gap: AcceptedGap) -> Iterator[Finding]:
+    """Audit that a move begins where the position ended; in the same Kafka cluster it goes on at the same offset."""
+    target = after.position(gap.target)
+    if (gap.range.start, gap.range.end) != (position.end, position.end):
+        yield _offsets(
+            after, "verify.position", position, f"moves at {gap.range}, but was read up to {position.end}"
+        )
+    if target is None:
+        yield _offsets(after, "verify.position", position, f"moves to {gap.target}, which has no position")
+    elif (
+        before.position(gap.target) is None
+        and UNKNOWN_ID != before.cluster_id == after.cluster_id
+        and target.start != position.end
+    ):
+        message = (
+            f"moves to {gap.target}@{target.start} of the same cluster, but was read up to {position.end}"
+        )
+        yield _offsets(after, "verify.position", position, message)
 
 
 def _accounts(snapshot: Snapshot) -> Iterator[Finding]:

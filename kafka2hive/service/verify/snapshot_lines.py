@@ -92,7 +92,7 @@ def _chain(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit that table and Kafka cluster never change, and owner and service only with the generation.
+    """Audit that the table never changes, owner and service only with the generation, and the Kafka cluster with a move.
 
     The location may change in an epoch that reads records, or in an epoch without files (`--accept-location`); the owner
     marker at the new location confirms it.
@@ -105,7 +105,8 @@ def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         if now != then:
             yield of_epoch(after, "verify.header", f"{name} is {now}, but {then} in the epoch before it")
     clusters = {before.cluster_id, after.cluster_id} - {_UNKNOWN}
-    if len(clusters) > 1 and before.positions:
+    moved = any(gap.moved_to for gap in after.gaps if gap.epoch == after.epoch)
+    if len(clusters) > 1 and before.positions and not moved:
         text = f"cluster is {after.cluster_id}, but {before.cluster_id} in the epoch before it"
         yield of_epoch(after, "verify.header", text)
     if (before.newest_ms or 0) > (after.newest_ms or 0):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.files import HivePartition
@@ -36,6 +36,7 @@ class DemoContext:
     staged: tuple[ToldFile, ...]
     moved: tuple[ToldFile, ...]
     older: dict[str, bytes] | None = None
+    clusters: dict[str, str] = field(default_factory=dict)
 
     @property
     def children(self) -> Directory:
@@ -61,7 +62,8 @@ class Harm:
 
     `lost` is the file that a repair must name, `unregistered` what may be given up instead. `undo` restores the state before, and
     is the only remedy if no other is set. If `commits`, the table's next epoch is committed before it is set aside. If
-    `recreated`, the gap is the beginning of another topic. `moved_to` is the location in the map.
+    `recreated`, the gap is the beginning of another topic. `moved_to` is the location in the map, `cluster` the name of the
+    table's Kafka cluster in it.
     """
 
     codes: frozenset[str]
@@ -73,6 +75,7 @@ class Harm:
     commits: bool = False
     recreated: bool = False
     moved_to: str = ""
+    cluster: str = ""
 
 
 Damage = Callable[[DemoContext], Harm | None]
@@ -325,6 +328,16 @@ def topic_gone(scene: DemoContext) -> Harm | None:
     scene.cluster.take_away("tb")
     return Harm(frozenset({"kafka.unknown_topic"}), scene.cluster.bring_back, commits=True)
 
+
+def cluster_renamed(scene: DemoContext) -> Harm | None:
+    """Give the table's Kafka cluster another name in the map."""
+    scene.cluster.name_again(EAST)
+    scene.clusters[scene.ledger.table] = EAST
+    return Harm(frozenset({"kafka.cluster_changed"}), cluster=EAST)
+
+
+EAST = "east"
+"""The other name of the Kafka cluster."""
 
 DAMAGES: tuple[Damage, ...] = (
     staged_file_missing,

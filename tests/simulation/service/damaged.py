@@ -12,7 +12,7 @@ from typing import Any
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, cluster_of, name_in_kafka
 from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, staging_directory
@@ -35,7 +35,7 @@ from tests.simulation.oracle import (
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
 from tests.simulation.schedule import Outcome, outcome_of
 from tests.simulation.service.beside import BesideRun
-from tests.simulation.service.damage import DAMAGES, DemoContext, Harm, location_changed
+from tests.simulation.service.damage import DAMAGES, DemoContext, Harm, cluster_renamed, location_changed
 from tests.simulation.service.footers import seal
 from tests.simulation.service.kafka import Cluster
 from tests.simulation.service.maps import COUNTED, TABLES, TOPICS
@@ -53,6 +53,8 @@ OF_ONE_TOPIC = ("records_aged_out", "log_cut_off", "topic_recreated", "topic_gon
 """Damage to a topic that only one table of the damaged service reads."""
 STAGED_EVERY, STAGED_AT = 14, 6
 """In one of so many schedules the run is killed before its commit, so that orphans are in the staging directory."""
+RENAMED_EVERY, RENAMED_AT = 19, 9
+"""In one of so many schedules the damage is another name of the table's Kafka cluster."""
 BESIDE = 4
 """In one of so many schedules the repair runs while a run is alive, if the damage stops the table."""
 LEDGER_THERE = "rebuild.ledger_there"
@@ -205,6 +207,7 @@ class DamageSchedule:
             staged,
             moved,
             self.older,
+            self.around.clusters,
         )
 
     def _harm(self) -> None:
@@ -214,6 +217,8 @@ class DamageSchedule:
         todo = [d for d in DAMAGES if self.table == "db.b" or d.__name__ not in OF_ONE_TOPIC]
         if self.world.seed % STAGED_EVERY == STAGED_AT:
             todo += 10 * [location_changed]  # what is staged at the old location must be deleted there
+        if self.world.seed % RENAMED_EVERY == RENAMED_AT:
+            todo = [cluster_renamed]
         while True:
             damage = todo.pop(self.world.below(len(todo)))
             harm = damage(scene)
@@ -295,6 +300,9 @@ class DamageSchedule:
         if harm.moved_to and world.below(4) == 0:
             self.around.moved.clear()
             return
+        if harm.cluster and world.below(4) == 0:
+            self.around.clusters.clear()
+            return
         order = self._order()
         self._killed_at_times(lambda process: self.code.repair.run_recover(process, order))
         errors = self.code.repair.run_recover(self._process("sim"), order)
@@ -308,6 +316,21 @@ class DamageSchedule:
         self._check_hive([file for snapshot in self._snapshots(self.table) for file in snapshot.files])
         if harm.moved_to:
             self._move(hides=world.below(2) == 0)
+        if harm.cluster and world.below(2) == 0:
+            self._rename_back()
+
+    def _rename_back(self) -> None:
+        """Let a run dump the table, and give its Kafka cluster the former name again: the table must stop again."""
+        self.around.damaged = frozenset()
+        self._grow(TOPICS)
+        self._clean("sim")
+        self.around.damaged = frozenset({self.table})
+        self.around.clusters.clear()
+        self._must_stop()
+        self._killed_at_times(lambda process: self.code.repair.run_recover(process, self._order()))
+        if errors := self.code.repair.run_recover(self._process("sim"), self._order()):
+            raise Violation(f"{self.table} cannot get its former cluster: {errors[0]}")
+        self.world.count["renamed cluster renamed back"] += 1
 
     def _move(self, *, hides: bool) -> None:
         """Tell Hive the table's new location, and copy its partitions: docs/operations.md, Another location for a table.
@@ -419,6 +442,8 @@ class DamageSchedule:
             return order(accept_gap=(GapAcceptance(self.harm.gap.topic, self.harm.gap.number),))
         if self.harm.moved_to:
             return order(accept_location=(self.table,))
+        if self.harm.cluster:
+            return order(accept_cluster=(self.table,))
         gaps = tuple(GapAcceptance(topic) for topic in TABLES["sim"][self.table])
         return order(rebuild=self.table, accept_gap=gaps)
 
@@ -448,7 +473,7 @@ class DamageSchedule:
             if late and table in TABLES["sim"]:
                 raise Violation(f"{table}: these are complete and have no certificate: {late}")
             for p in newest.positions if table in TABLES["sim"] else ():
-                if p.topic_id != self.cluster.ids[p.topic_partition.topic]:
+                if p.topic_id != self.cluster.ids[name_in_kafka(p.topic_partition.topic)]:
                     raise Violation(f"{table} says that {p.topic_partition} is of topic {p.topic_id}")
             files = [file for snapshot in snapshots for file in snapshot.files]
             ranges = [OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions]
@@ -519,6 +544,12 @@ class DamageSchedule:
         losses = [loss.path for loss in newest.losses]
         if losses != ([self.harm.lost.final] if self.harm.lost else []):
             raise Violation(f"{self.table}: the losses are {losses}, repaired was {self.harm.lost}")
+        moves = Counter(gap.range.topic_partition for gap in newest.gaps if gap.moved_to)
+        if self.harm.cluster and max(moves.values(), default=1) > 1:
+            raise Violation(f"{self.table}: a topic partition moves twice: {moves}")
+        clusters = {cluster_of(p.topic_partition.topic) for p in newest.positions}
+        if self.harm.cluster and clusters != {self.around.clusters.get(self.table, "")}:
+            raise Violation(f"{self.table} has positions in the clusters {clusters}")
         if self.harm.gap is not None and [g.range.topic_partition for g in newest.gaps] != [self.harm.gap]:
             raise Violation(f"{self.table}: the gaps are {newest.gaps}, accepted was one of {self.harm.gap}")
 

@@ -24,7 +24,13 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.model.offsets import OffsetRange, RangeAccounting, TopicPartition
+from kafka2hive.model.offsets import (
+    OffsetRange,
+    RangeAccounting,
+    TopicPartition,
+    name_in_kafka,
+    topic_of,
+)
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.model.snapshot import OpenPartition
@@ -102,7 +108,7 @@ class Surroundings:
     records are worth a file. If `completes`, Hive gets partitions of the table with certificates when they are complete.
     `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the
     locations of tables whose map has another one than at the beginning, `moved_partitions` the locations that somebody has
-    changed in Hive.
+    changed in Hive. `clusters` has the tables whose map names their Kafka cluster otherwise than at the beginning.
     If `has_bugs`, unexpected errors stop the work on tables. If `tables_vanish`, others drop tables in Hive, and runs look for
     theirs. If `takes_orders`, runs look into their inboxes. `versions` has each process's owner names and the version of its map,
     `tried` the files of letters that a process has decoded, each with the process.
@@ -124,6 +130,7 @@ class Surroundings:
     sources: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     moved_partitions: dict[str, str] = field(default_factory=dict)
+    clusters: dict[str, str] = field(default_factory=dict)
     takes_orders: bool = False
     has_bugs: bool = False
     absent: frozenset[str] = frozenset()
@@ -139,7 +146,13 @@ class Surroundings:
     def newest_map(self, service: str) -> ServiceMap:
         """Return what a service's file of the map holds now."""
         newest = map_of(
-            service, self.version, tuple(self.moved.items()), self.refuses_late, self.waits, self.completes
+            service,
+            self.version,
+            tuple(self.moved.items()),
+            self.refuses_late,
+            self.waits,
+            self.completes,
+            tuple(self.clusters.items()),
         )
         tables = tuple(rule for rule in newest.tables if rule.table not in self.absent)
         return replace(newest, tables=tables, fingerprint=f"{self.version}-{','.join(sorted(self.absent))}")
@@ -715,7 +728,7 @@ class Process:
 
     def check_topics(self, table: Table) -> None:
         """Check that a table reads its topics, and of topics with the same table name always the same one. Raises Violation."""
-        topics = table.owned.state.topics
+        topics = frozenset(map(name_in_kafka, table.owned.state.topics))
         if topics - set(TOPICS_OF[table.name]) - RIVALS or (
             table.name == BY_PATTERN and not self._known_sources(topics)
         ):
@@ -864,7 +877,8 @@ class Process:
                 raise Violation(f"{place} is certified and Hive does not have it")
             through_ms = int(datetime.fromisoformat(each.through).timestamp()) * 1000 - BEGAN_MS
             for tp in self.around.cluster.topic_partitions(TOPICS_OF[place.table]):
-                position = owned.state.position(tp)
+                topic = topic_of(self.around.clusters.get(place.table, ""), tp.topic)
+                position = owned.state.position(TopicPartition(topic, tp.number))
                 wanted = self.around.cluster.end_at(tp, through_ms)
                 if (0 if position is None else position.end) < wanted:
                     raise Violation(f"{each} is certified, and {tp} not read up to {wanted}: {position}")

@@ -18,7 +18,7 @@ from kafka2hive.kafka.port import (
     any_topic,
 )
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import TopicPartition, topic_of
 from tests.simulation.service.maps import RIVAL, TOPIC_PARTITIONS, TOPICS
 from tests.simulation.world import World
 
@@ -43,7 +43,8 @@ class Cluster:
     If `hesitant`, partitions become complete only at times, even if nobody produces.
     `open` has the topic partitions with an open transaction, its first offset and its end. `leaderless` has those without a
     leader, and until when. While there are fewer than `most_partitions`, one may be created during a listing of topics.
-    Transaction markers and aborted records are absent offsets.
+    Transaction markers and aborted records are absent offsets. `further_name` is the cluster's name among `kafka_clusters`, if
+    maps name it there, too.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -52,6 +53,7 @@ class Cluster:
         self.numbers = dict(TOPICS)
         self.gone: set[str] = set()
         self.ids = {topic: f"id-{topic}" for topic in (*TOPICS, RIVAL)}
+        self.further_name = ""
         self.views = [self.view()]
         self.shown: set[frozenset[str]] = set()
         self.old_answers = 0
@@ -145,7 +147,8 @@ class Cluster:
         self.views.append(self.view())
 
     def answers_for(self, tp: TopicPartition) -> bool:
-        return tp.topic not in self.gone and self.leaderless.get(tp, -1) < self.now_ms
+        own = TopicPartition(*tp.key)
+        return own.topic not in self.gone and self.leaderless.get(own, -1) < self.now_ms
 
     def has(self, topic: str) -> bool:
         return topic in self.numbers and topic not in self.gone
@@ -190,14 +193,22 @@ class Cluster:
             self.open.pop(tp, None)
         self.views.append(self.view())
 
+    def name_again(self, name: str) -> None:
+        """Let maps name the cluster among `kafka_clusters`, too."""
+        self.further_name = name
+        self.views.append(self.view())
+
     def view(self) -> ClusterView:
+        names = {"", self.further_name}
         return ClusterView(
             "cluster",
             {
-                topic: TopicView(topic, self.ids[topic], numbers)
+                (full := topic_of(name, topic)): TopicView(full, self.ids[topic], numbers)
                 for topic, numbers in self.numbers.items()
                 if topic not in self.gone
+                for name in names
             },
+            dict.fromkeys(names, "cluster") if self.further_name else {},
         )
 
 
@@ -267,7 +278,7 @@ class SimulatedKafka:
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         self._ask()
         there = self._there(topic_partitions)
-        return {tp: Watermark(self._cluster.begins[tp], 0) for tp in there}
+        return {tp: Watermark(self._cluster.begins[TopicPartition(*tp.key)], 0) for tp in there}
 
     def _there(self, topic_partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         """Return the topic partitions that are answered: not those of deleted topics or without a leader."""
@@ -280,12 +291,13 @@ class SimulatedKafka:
         self._ask()
         answers = {}
         for tp in self._there(topic_partitions):
+            own = TopicPartition(*tp.key)
             if self._cluster.growing:
-                self._cluster.grow(tp, self._world.below(5))
+                self._cluster.grow(own, self._world.below(5))
             if self._world.rates.read_fails and self._world.random() < self._world.rates.read_fails:
                 self._failed()  # this one is left out
             else:
-                answers[tp] = Watermark(self._cluster.stable(tp), 0)
+                answers[tp] = Watermark(self._cluster.stable(own), 0)
         return self._answered(answers)
 
     def high_watermarks(
@@ -298,8 +310,9 @@ class SimulatedKafka:
             if self._world.rates.read_fails and self._world.random() < self._world.rates.read_fails:
                 self._failed()
             else:
-                answers[tp] = Watermark(self._cluster.ends[tp], 0)
-                self.first_ends.setdefault(tp, self._cluster.ends[tp])
+                end = self._cluster.ends[TopicPartition(*tp.key)]
+                answers[tp] = Watermark(end, 0)
+                self.first_ends.setdefault(tp, end)
         return self._answered(answers)
 
     def offsets_for_times(

@@ -22,7 +22,7 @@ from kafka2hive.config.keys import (
     Tombstones,
     WriterOptions,
 )
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import TopicPartition, topic_of
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, WAREHOUSE, location_of
 from tests.simulation.topic import RECORD_BYTES
 
@@ -107,6 +107,11 @@ def _completing(rule: TableRule) -> TableRule:
     return replace(rule, completion=policy, register="complete")
 
 
+def _in_cluster(rule: TableRule, cluster: str) -> TableRule:
+    topics = tuple(topic_of(cluster, topic) for topic in rule.topics)
+    return replace(rule, kafka=cluster, topics=topics) if cluster else rule
+
+
 @cache
 def map_of(
     service: str,
@@ -115,14 +120,17 @@ def map_of(
     refuses_late: bool = False,
     waits: bool = False,
     completes: bool = False,
+    clusters: tuple[tuple[str, str], ...] = (),
 ) -> ServiceMap:
     """Return a service's map in this version.
 
     `moved` has the tables with another location than at the beginning. If `refuses_late`, late rows are dead letters.
     If `waits`, tables are due as small tables with `flush.max_interval` are. If `completes`, Hive gets the partitions of the
-    table with certificates when they are complete, except with every third version of the map.
+    table with certificates when they are complete, except with every third version of the map. `clusters` has the tables that
+    read from a cluster of `kafka_clusters`.
     """
     rules = [rule_of(table, topics, version) for table, topics in TABLES[service].items()]
+    rules = [_in_cluster(rule, dict(clusters).get(rule.table, "")) for rule in rules]
     if completes:
         rules = [_completing(rule) if version % 3 < 2 else rule for rule in rules]
     if waits:
