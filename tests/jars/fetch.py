@@ -9,6 +9,7 @@ runs it.
     python tests/jars/fetch.py --check   exit 1 when something is missing, fetch nothing
     ... --bench                          and what the benchmarks' peers need (`bench/NAME.gav`)
     ... --hive                           and other versions of Hive (`hive/NAME.gav`)
+    ... --engines                        and servers of other engines (`engines/NAME.gav`), which keep their folders
 """
 
 # ruff: noqa: T201 - a command talks to its user by printing
@@ -26,6 +27,8 @@ LISTS = Path(__file__).resolve().parent
 CACHE = LISTS.parent.parent / ".cache" / "jars"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 LOCAL_REPOSITORY = Path.home() / ".m2" / "repository"
+PLUGINS = ("hive",)
+"""What is kept of the plugins of a server."""
 ATTEMPTS = 4
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the CPU seconds of a run of seconds
 
@@ -33,7 +36,8 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the CPU seconds
 def coordinates(gav: Path, kind: str = "") -> list[tuple[str, str, str]]:
     """Read `group version artifact...` lines into (group, artifact, version); `#` begins a comment line.
 
-    `artifact:type:classifier` is another file than the jar. Lines that begin with a `kind` (`stub`) are those alone.
+    `artifact:type` and `artifact:type:classifier` are other files than the jar.
+    Lines that begin with a `kind` (`stub`) are those alone.
     """
     lines = (
         line.split() for line in gav.read_text().splitlines() if line.strip() and not line.startswith("#")
@@ -62,7 +66,8 @@ def pom(name: str, wanted: list[tuple[str, str, str]], modules: str = "") -> str
 def _file(artifact: str) -> str:
     """Which file of the artifact; its jar unless it is named with type and classifier."""
     _, *file = artifact.split(":")
-    return f"<type>{file[0]}</type><classifier>{file[1]}</classifier>" if file else ""
+    tags = zip(("type", "classifier"), file, strict=False)
+    return "".join(f"<{tag}>{value}</{tag}>" for tag, value in tags)
 
 
 def stubs(gav: Path, work: Path) -> str:
@@ -83,7 +88,7 @@ def stubs(gav: Path, work: Path) -> str:
 def local_file(group: str, artifact: str, version: str) -> Path:
     """Where Maven keeps this file once it has fetched it."""
     name, *file = artifact.split(":")
-    kind, classifier = (file[0], f"-{file[1]}") if file else ("jar", "")
+    kind, classifier = file[0] if file else "jar", "".join(f"-{each}" for each in file[1:])
     folder = LOCAL_REPOSITORY / group.replace(".", "/") / name / version
     return folder / f"{name}-{version}{classifier}.{kind}"
 
@@ -112,6 +117,21 @@ def unpack(lib: Path) -> None:
         packed.unlink()
 
 
+def unpack_server(lib: Path) -> None:
+    """Replace the one tar.gz by what it has below its first folder, with the plugins that are listed in PLUGINS."""
+    (packed,) = lib.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(lib, filter="data")
+    packed.unlink()
+    (folder,) = lib.iterdir()
+    for content in folder.iterdir():
+        content.rename(lib / content.name)
+    folder.rmdir()
+    for plugin in (lib / "plugin").iterdir():  # only now: files of some are links to those of others
+        if plugin.name not in PLUGINS:
+            shutil.rmtree(plugin)
+
+
 def is_complete(gav: Path) -> bool:
     """Say whether the directory of this list was filled from this very list."""
     stamp = CACHE / gav.stem / "COMPLETE"
@@ -126,12 +146,12 @@ def fetch(gav: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     if not copy_local(wanted, work / "lib"):
         fetch_with_maven(gav, wanted, work)
-    unpack(work / "lib")
+    (unpack_server if gav.parent.name == "engines" else unpack)(work / "lib")
     shutil.rmtree(CACHE / gav.stem, ignore_errors=True)
     (work / "lib" / "COMPLETE").write_text(_checksum(gav))
     (work / "lib").rename(CACHE / gav.stem)
     shutil.rmtree(work)
-    size = sum(jar.stat().st_size for jar in (CACHE / gav.stem).glob("*.jar")) / 1e6
+    size = sum(jar.stat().st_size for jar in (CACHE / gav.stem).rglob("*.jar")) / 1e6
     print(
         f"setup: {gav.stem}: {len(wanted)} jars, {size:.0f} MB, in {time.monotonic() - started:.0f} s",
         flush=True,
@@ -168,7 +188,7 @@ def main(arguments: list[str]) -> int:
         *sorted(LISTS.glob("*.gav")),
         *(
             gav
-            for kind in ("bench", "hive")
+            for kind in ("bench", "hive", "engines")
             if f"--{kind}" in arguments
             for gav in sorted(LISTS.glob(f"{kind}/*.gav"))
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = (ROOT / ".cache").resolve()  # may be a link, so that worktrees share the jars and class data
 COMMAND = "scripts/setup test"
+COMMAND_OF_ENGINES = "scripts/test-engines"
 
 _OTHER_HIVE = os.environ.get("KAFKA2HIVE_TEST_HIVE")
 HIVE = f"hive-{_OTHER_HIVE}" if _OTHER_HIVE else "hive"
