@@ -14,7 +14,7 @@ import pytest
 
 from kafka2hive.cli.explain.catalogue import explain
 from kafka2hive.cli.render.compact import compact_document
-from kafka2hive.cli.render.counts import counts_document
+from kafka2hive.cli.render.counts import comparison_document, counts_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document, replay_document
 from kafka2hive.cli.render.explain import explain_document
 from kafka2hive.cli.render.lookup import certificate_document, where_document
@@ -67,6 +67,7 @@ from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, Lett
 from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
+from kafka2hive.service.inspect.producer_counts import ComparedWindow, Comparison, CountVerdict
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife, Runs
 from kafka2hive.service.inspect.status import (
     DroppedFiles,
@@ -396,6 +397,20 @@ def _counts() -> TableCounts:
     )
 
 
+def _comparison() -> Comparison:
+    return Comparison(
+        table="air.flights",
+        against="flights-counts",
+        windows=(
+            ComparedWindow("flights", "2026-11-21T08:00:00Z", 600, 100, 98, CountVerdict.FEWER),
+            ComparedWindow("flights", "2026-11-21T08:10:00Z", 600, None, 7, CountVerdict.UNTOLD),
+        ),
+        malformed_count=1,
+        malformed=(("flights-counts-0@17", "not JSON"),),
+        without_window=1,
+    )
+
+
 def _where() -> tuple[PlaceAnswer, ...]:
     file = DataFile(
         kind=FileKind.DATA,
@@ -630,6 +645,7 @@ def documents() -> dict[str, Document]:
         "size": size_document("flights", _cost()),
         "where": where_document("flights", "flights-0@5", _where()),
         "counts": counts_document("flights", _counts()),
+        "counts-against": comparison_document("flights", _comparison()),
         "certificate": certificate_document(
             "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()
         ),

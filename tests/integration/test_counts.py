@@ -1,4 +1,4 @@
-"""A table's counts by time are those of the produced records, over kills before and after commits, also while one is pending."""
+"""A table's counts by time are those of the produced records, over kills around commits, and agree with what producers tell."""
 
 import json
 import signal
@@ -122,3 +122,54 @@ def test_counts_are_those_of_the_produced_records_over_kills(
     }
     assert "incomplete" not in command("counts", config, "--table", table).out
     assert command("verify", config, "--deep").code == 0
+
+    told = f"{unique}-counts"
+    kafka.create_topic(told, 2)
+
+    def tell(producer: str, wrong: int = 0) -> None:
+        """Each producer tells its half of each window."""
+        half = int(producer)
+        sums = {start: 0 for _, start, _ in sent}
+        for (number, start, name), count in sent.items():
+            sums[start] += count if name == "records" and number == half else 0
+        messages: list[bytes | None] = [
+            json.dumps(
+                {
+                    "topic": unique,
+                    "window": start,
+                    "seconds": 300,
+                    "records": records + wrong,
+                    "producer": producer,
+                }
+            ).encode()
+            for start, records in sums.items()
+        ]
+        produce(kafka.bootstrap, told, messages, [half])
+
+    def compared() -> tuple[int, set[str]]:
+        done = command("counts", config, "--table", table, "--against", told, "--json")
+        return done.code, {window["verdict"] for window in done.document["windows"]}
+
+    tell("0")
+    assert compared() == (76, {"more"}), "the other producer has not told its half"
+    tell("1")
+    assert compared() == (0, {"agree"})
+    tell("1", wrong=1)
+    assert compared() == (76, {"fewer"})
+    assert (
+        "the table has fewer, and Kafka holds no more"
+        in command("counts", config, "--table", table, "--against", told).out
+    )
+    tell("1")
+    assert compared() == (0, {"agree"}), "a later count replaces an earlier one"
+    send(len(deaths))
+    for producer in ("0", "1"):
+        tell(producer)
+    assert compared() == (75, {"agree", "behind"})
+    with Running(config) as run:
+        waited = command("counts", config, "--table", table, "--against", told, "--wait", "10m")
+        assert waited.code == 0, waited.out + waited.log
+        assert run.terminate() == 143, run.tail()
+    produce(kafka.bootstrap, told, [b"{"], [0])
+    broken = command("counts", config, "--table", table, "--against", told)
+    assert broken.code == 76 and f"{told}-0@" in broken.out

@@ -1,13 +1,13 @@
 """`kafka2hive counts`: how many of a table's records have their Kafka timestamp in each window of time. Only reads."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.offsets import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import unix_seconds
 from kafka2hive.model.window_counts import NO_WINDOW, WindowCount
@@ -79,13 +79,17 @@ class TableCounts:
     uncounted: int = 0
     uncounted_through_ms: int | None = None
     epochs: int = 0
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The table's positions."""
 
     def is_whole(self, key: WindowKey) -> bool:
         """Return whether all records of the window are counted."""
-        if key.start == NO_WINDOW:
-            return False
+        return key.start != NO_WINDOW and self.is_whole_from(unix_seconds(key.start) or 0)
+
+    def is_whole_from(self, seconds: float) -> bool:
+        """Return whether all records with this timestamp (Unix seconds) or a later one are counted."""
         through = self.uncounted_through_ms
-        return not self.uncounted or (through is not None and (unix_seconds(key.start) or 0) * 1000 > through)
+        return not self.uncounted or (through is not None and seconds * 1000 > through)
 
 
 def table_counts(wiring: Wiring, table: str, request: CountRequest) -> TableCounts:
@@ -97,7 +101,9 @@ def table_counts(wiring: Wiring, table: str, request: CountRequest) -> TableCoun
     def add_up(view: View) -> Iterator[TableCounts]:
         pending = [view.state] if view.newest.pending else []
         finals = final_snapshots(wiring.ports.files, view.paths, view.directory)
-        yield counts_of(table, _once(pending, finals), request)
+        counts = counts_of(table, _once(pending, finals), request)
+        counts.ends = {each.topic_partition: each.end for each in view.state.positions}
+        yield counts
 
     ledgers = ledger_tables(wiring)
     require_table(wiring, table, {paths.table for paths in ledgers})
