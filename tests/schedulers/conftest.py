@@ -12,8 +12,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.harness.program import Running
-from tests.harness.service_map import location, write_map
+from tests.harness.service_map import write_map
 from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 
@@ -27,7 +28,6 @@ class Flights:
     """`air.flights`, with a run under way that tells its news to the topic."""
 
     config: Path
-    place: str
     bootstrap: str
     run: Running
     _source: str
@@ -63,13 +63,16 @@ class Flights:
 
 
 @pytest.fixture(scope="session")
-def flights(kafka: KafkaBroker, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flights]:
+def flights(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Flights]:
     """Shared: take days of your own."""
     uri, folder, source = f"{hdfs.namenode_url}/schedulers", tmp_path_factory.mktemp("flights"), "flights"
     kafka.create_topic(TOPIC)
     kafka.create_topic(source)
     table = {
         "table": TABLE,
+        "register": "complete",
         "topics": [source],
         "start": "earliest",
         "columns": {"id": "bigint", "at": "timestamp"},
@@ -77,10 +80,10 @@ def flights(kafka: KafkaBroker, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFac
         "flush": {"interval": "1s"},
         "completion": {"delay": "1s"},
     }
-    news = [{"name": "bus", "topic": TOPIC}]
-    config = write_map(folder, "flights", kafka.bootstrap, uri, [table], news=news)
+    sections = {"hive": {"url": f"hive://{hive.address}"}, "news": [{"name": "bus", "topic": TOPIC}]}
+    config = write_map(folder, "flights", kafka.bootstrap, uri, [table], **sections)
     with Running(config) as run:
-        yield Flights(config, location(uri, TABLE), kafka.bootstrap, run, source)
+        yield Flights(config, kafka.bootstrap, run, source)
 
 
 @dataclass(frozen=True, slots=True)
