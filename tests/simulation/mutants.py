@@ -1595,6 +1595,29 @@ MUTANTS = (
         OWNED_TABLES,
         ("pair[0] not in names)\n        self._routes_due_at = -math.inf\n", "pair[0] not in names)\n"),
     ),
+    _of_reload(
+        "a table that is to be removed gets records until it leaves",
+        MAP_RELOAD,
+        ("return () if self._under_way is None else self._under_way.leaving", "return ()"),
+    ),
+    _of_reload(
+        "a table is removed before Hive has its partitions",
+        MAP_RELOAD,
+        ("            return False\n        return True", "            return True\n        return True"),
+    ),
+    _of_reload(
+        "a run keeps others from the tables that it has removed",
+        MAP_RELOAD,
+        ("map=prepared.map.fingerprint, released=kept)", "map=prepared.map.fingerprint)"),
+    ),
+    _of_reload(
+        "a run reports its former map after a reload",
+        MAP_RELOAD,
+        (
+            "replace(self.report, map=prepared.map.fingerprint, released=kept)",
+            "replace(self.report, released=kept)",
+        ),
+    ),
     _of_orders(
         "an order's file is moved before the snapshot that records it",
         ORDERS,

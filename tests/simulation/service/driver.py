@@ -9,7 +9,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, TypeVar
 
-from kafka2hive.config.keys import ServiceMap
+from kafka2hive.config.keys import HiveInterfaces, HiveOptions, ServiceMap
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.ports import Ports, RetryPolicy
@@ -57,7 +57,6 @@ from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on, not_registered
 from kafka2hive.service.run.telemetry.liveness import ConditionTeller
 from kafka2hive.service.start.lost_ledger import LostLedgerCheck
-from kafka2hive.service.tables.condition import ReloadAnswer
 from kafka2hive.service.tables.report import Reporter, TablePublication, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.topics.kafka_view import KafkaView
@@ -78,18 +77,19 @@ from tests.simulation.service.maps import (
     columns_text,
     map_of,
 )
+from tests.simulation.service.reload_watch import ReloadWatch
 from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import BEGAN_MS, account_of, windows_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
 SLOTS = 3
+HIVE = HiveInterfaces(HiveOptions("hive", 10_000, "sim", None, "NONE", 60.0))
+"""Runs that reload their maps wait for Hive before a table leaves, if the map has it."""
 CONTAINED = ("bug", "ledger.repair_under_way", "ledger.spent", "table.not_owned", "task.wrong_epoch")
 BUG_RATES = (0.002, 0.01, 0.03)
 EDITS, ASKS, NEW_COLUMNS = 0.1, 0.5, 0.2
 """How often, in a round of a run, an operator changes the map, and asks a run with an older one for a reload."""
-MAP_TEXT = "service: sim"
-"""The text of every map here, in which problems would have their lines."""
 Result = TypeVar("Result")
 PATIENCE = (0.2, 0.4, 0.8)
 """The waits of the ledger's retries, by which they are recognised; all other waits here are different."""
@@ -155,7 +155,10 @@ class Surroundings:
             tuple(self.clusters.items()),
         )
         tables = tuple(rule for rule in newest.tables if rule.table not in self.absent)
-        return replace(newest, tables=tables, fingerprint=f"{self.version}-{','.join(sorted(self.absent))}")
+        hive = HIVE if self.reloads else None
+        return replace(
+            newest, tables=tables, hive=hive, fingerprint=f"{self.version}-{','.join(sorted(self.absent))}"
+        )
 
     def edit(self, dice: Random) -> None:
         """Change the map of the service with two tables: its columns, or whether it has one of them."""
@@ -164,6 +167,8 @@ class Surroundings:
             self.version += 1
             self.world.tell("(event)", f"the maps have version {self.version}")
             return
+        for topic_partition in self.cluster.topic_partitions(TOPICS_OF[dice.choice(tables)]):
+            self.cluster.grow(topic_partition, dice.randrange(3))
         self.absent = frozenset() if self.absent else frozenset({dice.choice(tables)})
         self.world.tell("(event)", f"the map of sim lacks {sorted(self.absent)}")
 
@@ -468,13 +473,7 @@ class Process:
             once=order.once,
             orders=InboxWatch(self.wiring) if around.takes_orders else None,
         )
-        self.loop.reload.load = self._load
-        self.loop.reload.beside = lambda work: work()
-        self.loop.reload.tell = self._check_reload
-
-    def _load(self) -> tuple[ServiceMap, str]:
-        self.world.count["reloads begun"] += 1
-        return self.around.newest_map(self.order.service), MAP_TEXT
+        self.reloads = ReloadWatch(self)
 
     @property
     def version(self) -> int:
@@ -492,23 +491,6 @@ class Process:
             self.around.edit(dice)
         if not self.order.once and not self.has_newest_map and dice.random() < ASKS:
             self.loop.reload.ask_by_signal()
-
-    def _check_reload(self, answer: ReloadAnswer) -> None:
-        """Check that a reload leaves exactly the tables of its map, or changes nothing. Raises Violation."""
-        self.world.tell(self.name, f"reload: {answer}")
-        self.world.count[f"reloads {answer.outcome}"] += 1
-        self.world.count["reloads answered"] += 1
-        self.world.count["a table removed while a run is alive"] += len(answer.removed)
-        self.world.count["a table added while a run is alive"] += len(answer.added)
-        self.world.count["a table changed while a run is alive"] += len(answer.changed)
-        if answer.outcome == "refused":
-            assert answer.trouble is not None
-            if answer.trouble.code != "reload.owned" and not self._causes():
-                raise Violation(f"{self.name} refuses a reload though nothing went wrong: {answer}")
-        elif answer.map != self.wiring.map.fingerprint:
-            raise Violation(f"{self.name} has taken {answer.map}, and has {self.wiring.map.fingerprint}")
-        for table in self.tables.tables.values():
-            self.check_entry(table)
 
     def check_entry(self, table: Table) -> None:
         """Check that the table's entry is that of the process's map. Raises Violation."""
@@ -573,9 +555,11 @@ class Process:
             self._mark()
             if self.around.reloads:
                 self._live_with_the_map()
+            self.reloads.note_round()
             epoch = self.bugs.during(self.loop.plan)
             self._beat()
             if epoch is not None:
+                self.reloads.check_plan(epoch)
                 self._work(epoch)
                 if self.world.below(2):
                     self._register()
@@ -771,7 +755,7 @@ class Process:
                 raise Violation(
                     f"{self.name} sets {table.name} aside though no transaction was open: {error}"
                 )
-        elif table.name not in self.around.damaged and not (self._causes() or self._hive_causes(error)):
+        elif table.name not in self.around.damaged and not (self.causes() or self._hive_causes(error)):
             raise Violation(f"{self.name} sets {table.name} aside though nothing went wrong: {error}")
 
     def _check_contained(self, table: Table, error: Kafka2HiveError) -> None:
@@ -834,7 +818,7 @@ class Process:
         if self.files.last.target.endswith("/" + OWNER_MARKER):
             return  # another process may have been faster, which is not a fault and explains no later retry
         self._retries += 1
-        if self._retries > self._causes():
+        if self._retries > self.causes():
             raise Violation(f"{self.name} tries again though nothing went wrong, after {self.files.last}")
 
     def _mark(self) -> None:
@@ -847,7 +831,7 @@ class Process:
     def _now(self) -> tuple[int, int, int]:
         return self.files.faults, self.world.arrived, len(self.world.namenode.generations)
 
-    def _causes(self) -> int:
+    def causes(self) -> int:
         """Count the faults of this process, the late RPCs of all, and series of take-overs by others."""
         faults, arrived, generations = (now - seen for now, seen in zip(self._now(), self._seen, strict=True))
         return faults + arrived + generations // MANY + self.bugs.raised

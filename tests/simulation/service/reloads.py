@@ -10,6 +10,11 @@ from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome, outcome_of
 from tests.simulation.service.schedule import ServiceSchedule
 
+EDITED_STEPS = 2_000
+"""So many calls after the last fault operators go on changing the map."""
+HIVE_CHANGES = 0.003
+"""How often, in a call of these, Hive goes or comes back."""
+
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
     """Play and judge one schedule. Failures are in the outcome."""
@@ -23,9 +28,19 @@ class ReloadSchedule(ServiceSchedule):
         super().__init__(seed, code, trace)
         self.around.reloads = self.around.edits = True
 
-    def calm(self) -> None:
+    def _settle(self) -> None:
+        """Let operators go on while only Hive comes and goes, so that tables leave in good order; then the map has all tables."""
+        self.steps = self.world.step + EDITED_STEPS
+        while self.around.edits and self.world.step < self.steps:
+            self._settled()
+            self._let_one_act()
+            if self._others.random() < HIVE_CHANGES:
+                self.hive.down = not self.hive.down
+        self.hive.down = False
         self._install_whole_map()
-        super().calm()
+        for process in self.processes.values():
+            process.settled = False
+        super()._settle()
 
     def judge(self) -> None:
         count = self.world.count

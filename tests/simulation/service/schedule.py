@@ -164,11 +164,14 @@ class ServiceSchedule(Schedule):
                 raise Violation(
                     f"after the last fault {CALM_STEPS} calls did not bring every table to an end"
                 )
-            actor, self.chosen = self.chosen or self.running[world.below(len(self.running))], None
-            world.step += 1
-            actor.greenlet.switch()
-            if actor.greenlet.dead:
-                self.running.remove(actor)
+            self._let_one_act()
+
+    def _let_one_act(self) -> None:
+        actor, self.chosen = self.chosen or self.running[self.world.below(len(self.running))], None
+        self.world.step += 1
+        actor.greenlet.switch()
+        if actor.greenlet.dead:
+            self.running.remove(actor)
 
     def _fence_at_rest(self) -> None:
         """Let another run take over the tables of processes that have nothing to commit: they must notice by themselves."""
