@@ -79,6 +79,7 @@ def flights(
         "bucket": {"field": "at", "path": "dt=%Y-%m-%d"},
         "flush": {"interval": "1s"},
         "completion": {"delay": "1s"},
+        "retain": "2000d",
     }
     sections = {"hive": {"url": f"hive://{hive.address}"}, "news": [{"name": "bus", "topic": TOPIC}]}
     config = write_map(folder, "flights", kafka.bootstrap, uri, [table], **sections)

@@ -13,6 +13,7 @@ from tests.schedulers.environments import FILES
 
 EARLIER, LATER, LAST = (date(2026, 1, day) for day in (3, 4, 5))
 WAITED = date(2026, 1, 6)
+EXPIRED = date(2020, 1, 1)
 MONTH = "2026-01"
 
 
@@ -67,7 +68,9 @@ def test_each_complete_partition_starts_one_run_also_if_it_is_told_twice_and_ove
 
 
 @pytest.mark.timeout(1800)
-def test_a_sensor_waits_for_the_certificate(flights: Flights, programs: Programs, tmp_path: Path) -> None:
+def test_a_sensor_waits_for_the_certificate_and_fails_at_once_if_waiting_does_not_help(
+    flights: Flights, programs: Programs, tmp_path: Path
+) -> None:
     home = tmp_path / "airflow"
     with Airflow(home, [FILES / "airflow_certificate.py"], programs.folder, settings(flights)) as airflow:
 
@@ -82,4 +85,7 @@ def test_a_sensor_waits_for_the_certificate(flights: Flights, programs: Programs
         airflow.wait_until(has("waits", "complete", "up_for_reschedule"), "told to wait")
         flights.complete(WAITED)
         airflow.wait_until(has("waits", "report", "success"), "the report")
+        trigger("never", f"{EXPIRED + timedelta(days=1)}T00:00:00+00:00")
+        airflow.wait_until(has("never", "complete", "failed"), "told that waiting does not help")
+        assert airflow.states("daily_report", "never")["report"] == "upstream_failed"
     assert programs.reports(MONTH) == reports(WAITED)
