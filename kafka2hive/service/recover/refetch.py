@@ -30,12 +30,22 @@ def refuse_other_topic(
 
     Without an `origin` no snapshot says where they were read, and only their number is compared.
     """
-    if origin is None:
+    topics = sorted({r.topic_partition.topic for r in lost.ranges})
+    if origin is None and not any(map(cluster_of, topics)):
         return
     now = cluster()
-    for topic in sorted({r.topic_partition.topic for r in lost.ranges}):
+    for topic in topics:
+        name = cluster_of(topic)
+        if name and name not in {**now.ids, **now.silent}:
+            raise ManualActionRequired(
+                "refetch.other_topic",
+                f"{lost.final}: the map does not have the cluster {name}, from which {topic} was read",
+                f"give the cluster this name in the map while you fetch the file; or {restore_or_accept(table, lost)}",
+            )
+        if origin is None:
+            continue
         view = now.topics.get(topic)
-        before, found = origin.cluster_id, now.id_of(cluster_of(topic))
+        before, found = origin.cluster_id, now.id_of(name)
         other = f"the map's brokers are of the Kafka cluster {found}, and it was read from {before}"
         if UNKNOWN_ID in (before, found) or before == found:
             before, found = origin.topic_ids.get(topic, UNKNOWN_ID), view.id if view else UNKNOWN_ID

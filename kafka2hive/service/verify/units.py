@@ -5,7 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetAccounting, OffsetRange, TopicPartition, merge_ranges
+from kafka2hive.model.offsets import (
+    UNKNOWN_ID,
+    OffsetAccounting,
+    OffsetRange,
+    TopicPartition,
+    cluster_of,
+    merge_ranges,
+)
 from kafka2hive.model.snapshot import EventBounds, Snapshot
 from kafka2hive.model.text import counted
 
@@ -29,6 +36,7 @@ class Unit:
     task: int
     accounts: dict[OffsetRange, OffsetAccounting]
     topic_ids: dict[TopicPartition, str]
+    cluster_id: str = UNKNOWN_ID
     bounds: EventBounds | None = None
     is_replayed_later: bool = False
     files: list[DataFile] = field(default_factory=list)
@@ -62,7 +70,12 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         for account in snapshot.accounts:
             if len(account.range):
                 empty = Unit(
-                    epoch=snapshot.epoch, task=account.task, accounts={}, topic_ids={}, bounds=snapshot.bounds
+                    epoch=snapshot.epoch,
+                    task=account.task,
+                    accounts={},
+                    topic_ids={},
+                    cluster_id=snapshot.cluster_id,
+                    bounds=snapshot.bounds,
                 )
                 unit = by_task.setdefault(account.task, empty)
                 unit.accounts[account.range] = account.account
@@ -121,6 +134,14 @@ def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Un
     gone: list[UnreadableRange] = []
     for r in unit.ranges:
         tp = r.topic_partition
+        name = cluster_of(tp.topic)
+        now_id = logs.cluster.id_of(name)
+        if (name and name not in {**logs.cluster.ids, **logs.cluster.silent}) or (
+            UNKNOWN_ID not in (unit.cluster_id, now_id) and unit.cluster_id != now_id
+        ):
+            why = f"of the Kafka cluster {unit.cluster_id}, which the map does not have under that name"
+            gone.append(UnreadableRange(r, why))
+            continue
         if tp not in logs.earliest or tp not in logs.latest:
             gone.append(UnreadableRange(r, "not in Kafka any more"))
             continue

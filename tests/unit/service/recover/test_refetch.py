@@ -161,6 +161,14 @@ def test_the_same_offsets_of_another_log_are_not_fetched(topic: str, cluster: st
     assert "--accept-loss" in caught.value.remedy
 
 
+@pytest.mark.parametrize("origin", [None, ReadFrom("here", {"east/flights": "id1"})])
+def test_a_file_of_a_cluster_that_the_map_does_not_have_is_refused_by_name(origin: ReadFrom | None) -> None:
+    view = ClusterView("here", {"flights": TopicView("flights", "id1", (0,))})
+    with pytest.raises(ManualActionRequired, match="the map does not have the cluster east") as caught:
+        refuse_other_topic(TABLE, data_file_of("east/flights"), origin, lambda: view)
+    assert caught.value.code == "refetch.other_topic" and "--accept-loss" in caught.value.remedy
+
+
 def test_a_file_whose_reading_no_snapshot_tells_is_judged_by_its_number_of_rows() -> None:
     def nobody() -> ClusterView:
         raise AssertionError("Kafka is not asked")

@@ -84,6 +84,17 @@ def logs(earliest: int, latest: int, topic_id: str = "id") -> Logs:
     return Logs(cluster, {TP: Watermark(earliest)}, {TP: Watermark(latest)})
 
 
+def test_offsets_of_another_cluster_are_not_those_of_the_maps() -> None:
+    here, there = unit(offsets("t", 0, 0, 3)), unit(offsets("east/t", 0, 0, 3))
+    here.cluster_id = there.cluster_id = "c"
+    now = replace(logs(0, 9, "other"), cluster=ClusterView("d", {"t": TopicView("t", "other", (0,))}))
+    for each in (here, there):
+        (gone,) = fetchable_ranges(each, now)[1]
+        assert gone.why == "of the Kafka cluster c, which the map does not have under that name"
+    again = replace(now, cluster=replace(now.cluster, cluster_id="c"))
+    assert [g.why for g in fetchable_ranges(here, again)[1]] == ["of a topic that was deleted and recreated"]
+
+
 def test_what_kafka_has_no_more_is_counted_to_the_offset() -> None:
     whole = unit(offsets("t", 0, 10, 30))
     assert fetchable_ranges(whole, logs(0, 30)) == ([offsets("t", 0, 10, 30)], [])
