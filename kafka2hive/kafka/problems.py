@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka2hive.kafka.port import RecordAddress
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.text import counted
@@ -50,7 +51,8 @@ def cluster_changed(before: str, now: str, name: str = "") -> Problem:
         "kafka.cluster_changed",
         "",
         f"the positions belong to Kafka cluster {before}, but {brokers} belong to cluster {now}",
-        f"point the map at the brokers of {before}, or dump the new cluster's topics into a new table",
+        f"point the map at the brokers of {before}; or, if the new cluster's topics are a mirror,"
+        f" `{ACCEPT_CLUSTER} --cluster-offsets FILE -c MAP` goes on in them; or dump them into a new table",
     )
 
 
@@ -67,13 +69,38 @@ def cluster_renamed(before: str, now: str) -> Problem:
 
 
 def cluster_unproven(target: TopicPartition, name: str) -> Problem:
-    """Return the problem that no cluster id shows that the cluster, by its name in the map, holds the records that were read."""
+    """Return the problem that nothing shows that the cluster, by its name in the map, holds the records that were read."""
     return Problem(
         "kafka.cluster_unproven",
         target.topic,
-        f"the ledger or Kafka has no id of the cluster, so it is unknown whether {_in_map(name)} is the cluster that was read,"
-        f" and {target} may hold other records",
-        "give the cluster its former name in the map, or dump the topics into a new table",
+        f"no cluster id and no records before the position show that {_in_map(name)} holds the records that were read, so"
+        f" {target} may hold others",
+        "let the map name the former cluster, too, where its records are still there; or, if you know the offsets,"
+        f" `{ACCEPT_CLUSTER} --cluster-offsets FILE --cluster-unproven -c MAP` goes on there without a proof",
+    )
+
+
+def cluster_offset_outside(new: RecordAddress, earliest: int, latest: int) -> Problem:
+    """Return the problem that a new position is outside the new cluster's log, [earliest, latest)."""
+    tp, offset = new
+    return Problem(
+        "kafka.cluster_offset_outside",
+        tp.topic,
+        f"{tp} would go on at offset {offset}, but its log holds [{earliest}, {latest})",
+        "wait until the mirror has copied everything, or correct the offsets",
+    )
+
+
+def cluster_records_differ(old: RecordAddress, new: RecordAddress, differ: tuple[int, int]) -> Problem:
+    """Return the problem that the records around two positions are not the same; `differ` holds the first offsets that differ."""
+    (here, at), (there, to) = old, new
+    return Problem(
+        "kafka.cluster_records_differ",
+        there.topic,
+        f"{here} was read up to {at}, and {there} would go on at {to}, but the records around these offsets are not the same:"
+        f" the former at {differ[0]} is not the new one at {differ[1]}",
+        "check that the mirror has copied everything and kept timestamps, and correct the offsets; to begin at other records,"
+        " dump the topics into a new table",
     )
 
 

@@ -37,7 +37,7 @@ def prepare(
     node.command = [*run, "kafka.Kafka", "server.properties"]
     arguments = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "server.properties"]
     formatted(
-        f"kafka node {properties['node.id']}",
+        f"kafka node {properties['node.id']} of {cluster_id}",
         folder / "data",
         lambda: run_to_end("kafka format", [*run, *arguments], folder),
     )

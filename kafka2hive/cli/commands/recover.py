@@ -1,5 +1,6 @@
 """`kafka2hive recover`: roll forward without Spark, and the decisions of an operator."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -59,6 +60,26 @@ AcceptCluster = Annotated[
         help="Go on in the Kafka cluster that the map names now for this table (repeatable).",
     ),
 ]
+ClusterOffsetsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster-offsets",
+        metavar="FILE",
+        help="Where the tables of --accept-cluster go on in a mirror: lines topic,partition,old,new.",
+    ),
+]
+ClusterAt = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster-at",
+        metavar="TIME",
+        help="Go on in a mirror at the first records from this time on.",
+    ),
+]
+ClusterUnproven = Annotated[
+    bool,
+    typer.Option("--cluster-unproven", help="Go on in a mirror although no records can be compared."),
+]
 RebuildLedger = Annotated[
     str | None,
     typer.Option(
@@ -78,6 +99,9 @@ def recover(
     forget_registration: ForgetRegistration = None,
     accept_location: AcceptLocation = None,
     accept_cluster: AcceptCluster = None,
+    cluster_offsets: ClusterOffsetsFile = None,
+    cluster_at: ClusterAt = None,
+    cluster_unproven: ClusterUnproven = False,
     rebuild_ledger: RebuildLedger = None,
     json: Json = False,
     color: Color = True,
@@ -91,6 +115,7 @@ def recover(
     from kafka2hive.cli.terminal.progress import shown_progress
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.positions import GapAcceptance
+    from kafka2hive.service.recover.cluster_evidence import cluster_offsets_of
     from kafka2hive.service.recover.result import RecoverRequest, Registration
     from kafka2hive.service.recover.service import recover_service
     from kafka2hive.service.wiring import wire
@@ -110,8 +135,9 @@ def recover(
     )
 
     def command(service_map: ServiceMap) -> int:
+        offsets = cluster_offsets_of(cluster_offsets, cluster_at, unproven=cluster_unproven)
         with shown_progress(color) as progress:
-            result = recover_service(wire(service_map, progress), request)
+            result = recover_service(wire(service_map, progress), replace(request, cluster_offsets=offsets))
         name, hive = service_map.service, service_map.hive is not None
         document = partial(recover_document, name, request.plan_only, result)
         show(json, color, document, partial(render_recover, name, request, result, hive=hive))

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import assert_never
 
 from kafka2hive.config.keys import StartKind, StartPolicy
-from kafka2hive.kafka.cluster_moves import renamed
+from kafka2hive.kafka.cluster_moves import moved, renamed
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import (
     Decision,
@@ -35,9 +35,10 @@ from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.progress import amounts
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Certificate, Snapshot
+from kafka2hive.service.recover.cluster_evidence import ClusterEvidence
 from kafka2hive.service.recover.compacted import Rewrite, find_sources, refuse_wrong_rows
 from kafka2hive.service.recover.lost_files import PlannedRepair, lost_files
-from kafka2hive.service.recover.result import RecoverRequest, is_named, is_pattern
+from kafka2hive.service.recover.result import ClusterOffsets, RecoverRequest, is_named, is_pattern
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.topics.kafka_view import logs_of, with_last_read
 from kafka2hive.service.topics.routes import known_routes
@@ -234,15 +235,14 @@ class Repairs:
         It is empty if nothing was accepted, or Kafka and the ledger agree without it.
         Raises ManualActionRequired (what was accepted does not suffice), ServiceUnavailable.
         """
-        return (
-            self._move(state)
-            if state.table in request.accept_cluster
-            else self._gaps(state, request.accept_gap)
-        )
+        if state.table in request.accept_cluster:
+            return self._move(state, request.cluster_offsets)
+        return self._gaps(state, request.accept_gap)
 
-    def _move(self, state: Snapshot) -> Repair:
+    def _move(self, state: Snapshot, offsets: ClusterOffsets | None) -> Repair:
         """Return the Repair that lets the table go on in the cluster that the map names; empty if it does already."""
-        view = self._kafka().cluster()
+        kafka = self._kafka()
+        view = kafka.cluster()
         routed = known_routes(self._wiring, [state], view.topics).tables.get(state.table)
         if routed is None:
             raise ConfigError(
@@ -254,7 +254,11 @@ class Repairs:
         if (silent := view.silent.get(cluster)) is not None:
             raise silent
         cluster_id = view.id_of(cluster)
-        return self._recorded(state, renamed(state, cluster, cluster_id), cluster_id)
+        if offsets is None or cluster_id == state.cluster_id:
+            return self._recorded(state, renamed(state, cluster, cluster_id), cluster_id)
+        topics = (*routed.topics, *routed.missing)
+        targets = ClusterEvidence(self._wiring, kafka, view).targets(state, topics, offsets)
+        return self._recorded(state, moved(targets, cluster_id, unproven=offsets.unproven), cluster_id)
 
     def _gaps(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
         topics = {gap.topic for gap in gaps} & state.topics

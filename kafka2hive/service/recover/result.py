@@ -8,7 +8,7 @@ from functools import cache
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
-from kafka2hive.model.offsets import Position
+from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.recover.lost_files import PlannedRepair
 from kafka2hive.service.recover.rebuild import RebuiltLedger
@@ -30,13 +30,34 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetPair:
+    """An offset of a topic partition in the former cluster, and the one of the same record in the new cluster."""
+
+    topic_partition: TopicPartition
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOffsets:
+    """Where tables go on in another cluster: at translated offsets, or at the first records from `at_ms` on.
+
+    If `unproven`, the operator accepts positions around which no records can be compared.
+    """
+
+    pairs: tuple[OffsetPair, ...] = ()
+    at_ms: int | None = None
+    unproven: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RecoverRequest:
     """The options of `recover`. If `tables` is empty, all tables of the map's service are recovered.
 
     `accept_loss` and `refetch` name lost files by their final paths, or by patterns of these (see `is_named`).
     `accept_location` names tables whose changed location in the map is intended, `accept_cluster` those that go on in the
-    Kafka cluster that the map names. `rebuild` names a table whose ledger is
-    lost; then `accept_gap` accepts offsets that the data files do not prove.
+    Kafka cluster that the map names, at `cluster_offsets` if it is not the same cluster under another name. `rebuild` names a
+    table whose ledger is lost; then `accept_gap` accepts offsets that the data files do not prove.
     """
 
     plan_only: bool = False
@@ -49,6 +70,7 @@ class RecoverRequest:
     forget: tuple[Registration, ...] = ()
     accept_location: tuple[str, ...] = ()
     accept_cluster: tuple[str, ...] = ()
+    cluster_offsets: ClusterOffsets | None = None
 
 
 class Recovery(Enum):

@@ -13,7 +13,7 @@ from kafka2hive.ledger.init import init
 from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.offsets import TopicPartition, cluster_of, name_in_kafka
+from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition, cluster_of, name_in_kafka
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.ledgers import UnreadableLedger, other_ledgers
 from kafka2hive.service.tables.table_state import MapTable
@@ -82,8 +82,10 @@ class LostLedgerCheck:
             state = look(self._wiring.ports.files, table.paths).state
         except NoLedger:
             return
-        if any(cluster_of(topic) != table.cluster for topic in state.topics):
-            return  # the cluster has another name in the map, and the comparison with Kafka stops the table
+        now_id = UNKNOWN_ID if self._cluster is None else self._cluster.id_of(table.cluster)
+        is_elsewhere = UNKNOWN_ID not in (state.cluster_id, now_id) and state.cluster_id != now_id
+        if is_elsewhere or any(cluster_of(topic) != table.cluster for topic in state.topics):
+            return  # the ledger is of another cluster than the offsets, and the comparison with Kafka stops the table
         went_back = {
             gap.range.topic_partition
             for gap in state.gaps
