@@ -27,6 +27,7 @@ STANDARD = {
     "failover": (f"{_DRILL}namenode_failovers.py",),
     "split brain": (f"{_DRILL}split_brain.py", f"{_DRILL}split_brain_runs.py"),
     "broker restart": (f"{_DRILL}broker_restarts.py",),
+    "news of complete partitions": (f"{_IN}news_topic.py",),
     "a secured way": (f"{_IN}secure_service.py",),
     "YARN": (f"{_DRILL}yarn.py",),
 }

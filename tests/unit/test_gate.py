@@ -27,6 +27,7 @@ PROMISED = {
     "failover",
     "split brain",
     "broker restart",
+    "news of complete partitions",
     "a secured way",
     "YARN",
 }
