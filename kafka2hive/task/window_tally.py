@@ -35,9 +35,11 @@ class WindowTally:
         windows = self._windows(chunk)
         low = int(windows.min())
         span = int(windows.max()) - low + 1
-        segments = np.repeat(np.arange(len(chunk.segments)), [segment.count for segment in chunk.segments])
-        groups = segments * span + (windows - low)
-        if len(chunk.segments) * span > 4 * len(chunk) + 1_000:  # few records, far apart
+        numbers: dict[OffsetRange, int] = {}  # a range has a segment for each run of its records
+        of_segments = [numbers.setdefault(segment.range, len(numbers)) for segment in chunk.segments]
+        sources = np.repeat(of_segments, [segment.count for segment in chunk.segments])
+        groups = sources * span + (windows - low)
+        if len(numbers) * span > 4 * len(chunk) + 1_000:  # few records, far apart
             groups = np.unique(groups, return_inverse=True)[1]
         records = np.bincount(groups)
         size = len(records)
@@ -50,7 +52,7 @@ class WindowTally:
         present = np.flatnonzero(records)
         firsts = first[present]
         columns = (
-            segments[firsts],
+            sources[firsts],
             windows[firsts],
             records[present],
             dead[present],
@@ -58,8 +60,9 @@ class WindowTally:
             chunk.offsets(firsts),
             chunk.offsets(last[present]),
         )
-        for segment, window, *counts in zip(*(column.tolist() for column in columns), strict=True):
-            self._add(chunk.segments[segment].range, window, counts)
+        ranges = list(numbers)
+        for source, window, *counts in zip(*(column.tolist() for column in columns), strict=True):
+            self._add(ranges[source], window, counts)
 
     def _windows(self, chunk: Chunk) -> _Numbers:
         """Return the number of each record's window since 1970."""

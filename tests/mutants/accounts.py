@@ -75,7 +75,7 @@ ACCOUNTS = (
         ),
         ("a window has the first offset of the chunk", ("first[groups[::-1]] = every[::-1]", "pass")),
         ("records after the year 9999 have a window", (" | (times >= _YEAR_10000_MS)", "")),
-        ("segments share their windows", ("segments * span + (windows - low)", "windows - low")),
+        ("ranges share their windows", ("sources * span + (windows - low)", "windows - low")),
     ),
     *mistakes(
         "kafka2hive.model.window_counts",
