@@ -65,7 +65,7 @@ ClusterOffsetsFile = Annotated[
     typer.Option(
         "--cluster-offsets",
         metavar="FILE",
-        help="Where the tables of --accept-cluster go on in a mirror: lines topic,partition,old,new.",
+        help="Where the tables of --accept-cluster go on in a mirror: a CSV file (topic, partition, old, new).",
     ),
 ]
 ClusterAt = Annotated[

@@ -12,6 +12,9 @@ WORDS_OF_ITS_OWN = {
     ("sample", "--table"): "the name that the drafted table gets",
     ("top", "--once"): "one frame, not one dump",
     ("certificate", "--wait"): "how long; submit waits as long as the application takes",
+    ("counts", "--wait"): "how long, as for certificate",
+    ("counts", "--from"): "a time, as for --to; the positions of another tool are a source",
+    ("counts", "--against"): "a topic, which verify does not compare with",
 }
 """Options with the name of another command's and another meaning, and why."""
 EVERYWHERE = {"--log-format", "--log-level"}
