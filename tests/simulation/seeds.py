@@ -150,7 +150,7 @@ SEEDS = {
     "a certificate that was not written is forgotten": 5,
     "certified partitions stay open": 1,
     "dead letters open partitions": 4,
-    "an idle run never looks whether it was fenced": 77,
+    "an idle run never looks whether it was fenced": 197,
     "a certificate that was not written waits for the next data": 25,
     "partitions that Hive does not have are complete": 5,
     "a run never looks whether a stopped table was repaired": 5,
