@@ -13,6 +13,7 @@ from kafka2hive.model.offsets import (
     in_order,
 )
 
+DAY_SECONDS = 86_400
 NO_WINDOW = ""
 """The `start` of a count of records without a window."""
 
@@ -34,6 +35,11 @@ class WindowCount:
     bytes: int
     first: int
     last: int
+
+
+def is_window_length(seconds: float) -> bool:
+    """Return whether windows may last so long: at least a minute, and a day has a whole number of them."""
+    return seconds >= 60 and DAY_SECONDS % seconds == 0
 
 
 def check_windows(accounts: Sequence[RangeAccounting], windows: Sequence[WindowCount]) -> None:

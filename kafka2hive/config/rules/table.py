@@ -38,6 +38,7 @@ from kafka2hive.config.rules.table_options import (
 from kafka2hive.config.rules.writer import check_writer
 from kafka2hive.config.yaml.problems import closest
 from kafka2hive.model.paths.ledger import fault_of_table
+from kafka2hive.model.window_counts import is_window_length
 
 _SELECT = re.compile(r"\s*(select|from)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -186,7 +187,7 @@ def _check_counts(check: TableCheck) -> None:
     counts = check.table.counts
     if counts is None:
         return
-    if counts.window_seconds < 60 or 86_400 % counts.window_seconds:
+    if not is_window_length(counts.window_seconds):
         check.add(
             (*check.path("counts"), "window"), "must divide a day and be at least 1m, such as 1m, 10m or 1h"
         )

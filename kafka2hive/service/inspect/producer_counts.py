@@ -3,9 +3,10 @@
 A count is a JSON object (docs/counts.md). A later count of the same producer and window replaces its earlier one.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +20,7 @@ from kafka2hive.model.instant import NEVER, instant_seconds
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.text import utc_text
+from kafka2hive.model.window_counts import DAY_SECONDS, is_window_length
 from kafka2hive.service.hive.schemas import task_settings
 from kafka2hive.service.inspect.counts import ALL, CountRequest, TableCounts, table_counts
 from kafka2hive.service.tables.ledgers import did_you_mean
@@ -29,11 +31,10 @@ from kafka2hive.task.write.bucketer import BucketIds
 from kafka2hive.task.write.destination import passing_sinks
 
 MOST_EXAMPLES = 10
-LEAST_POLL_SECONDS = 5.0
+POLL_SECONDS = 5.0
 _READER = "counts.of_producers"
 """The name of the table by which the counts of producers are read; nothing is written."""
 _PLACE = (MetadataColumn.PARTITION, MetadataColumn.OFFSET, MetadataColumn.TIMESTAMP)
-_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def parse_count(value: bytes) -> ProducerCount:
     )
     if count.start == NEVER:
         raise MalformedCount("window is not a time such as 2026-11-21T08:00:00Z")
-    if not 60 <= count.seconds <= _DAY_SECONDS or _DAY_SECONDS % count.seconds:
+    if not is_window_length(count.seconds):
         raise MalformedCount(
             f"seconds is {count.seconds}, which is less than a minute or does not divide a day"
         )
@@ -193,11 +194,11 @@ def compare(counts: TableCounts, producers: ProducerCounts, against: str, *, lag
             own[key.topic, instant_seconds(key.start), key.seconds] = total.records
     by_day: dict[tuple[str, int], list[tuple[str, int, int]]] = {}
     for each in own:  # no window crosses midnight
-        by_day.setdefault((each[0], each[1] // _DAY_SECONDS), []).append(each)
+        by_day.setdefault((each[0], each[1] // DAY_SECONDS), []).append(each)
     told: set[tuple[str, int, int]] = set()
     windows = []
     for (topic, start, seconds), sent in producers.sums().items():
-        of_day = by_day.get((topic, start // _DAY_SECONDS), ())
+        of_day = by_day.get((topic, start // DAY_SECONDS), ())
         parts = {each for each in of_day if _overlap(each[1], each[2], start, seconds)}
         fits = all(start <= begin and begin + length <= start + seconds for _, begin, length in parts)
         told |= parts
@@ -259,7 +260,7 @@ def compared_counts(
     """
     clock = wiring.ports.clock
     give_up = clock.monotonic() + wait_seconds
-    counts = table_counts(wiring, table, request)
+    counts = table_counts(wiring, table, replace(request, begin=math.inf))  # its topics; no history
     topics = {request.topic} if request.topic else {place.topic for place in counts.ends}
     producers = ProducerCounts(frozenset(topics), request)
     _read(wiring, kafka, against, producers)
@@ -267,7 +268,7 @@ def compared_counts(
     ends = kafka.high_watermarks(places)
     counts = table_counts(wiring, table, request)
     while (lags := _lags(counts, places, ends)) and clock.monotonic() < give_up:
-        clock.sleep(min(LEAST_POLL_SECONDS, max(0.0, give_up - clock.monotonic())))
+        clock.sleep(min(POLL_SECONDS, max(0.0, give_up - clock.monotonic())))
         counts = table_counts(wiring, table, request)
     return compare(counts, producers, against, lags=lags)
 
